@@ -1,0 +1,139 @@
+/**
+ * The interfaces to the world: sinks that receive effects, and stores that keep what must survive.
+ *
+ * Invariant: a port only says what happened. What it means (may this be sent, is it committed) is decided by `rules/`,
+ * so no adapter can be too trusting on its own.
+ */
+import type { CompensationLimit, EffectKind } from './rules/recovery';
+
+/** What a repetition of the effect would cost. An undeclared class is `non_idempotent_write`. */
+export type SideEffectClass = 'read_only' | 'idempotent_write' | 'non_idempotent_write' | 'irreversible_action';
+
+/** What a look-up is worth. A `hint` may prove that an effect is committed, never that it is absent. */
+export type LookupStrength = 'authoritative' | 'hint' | 'none';
+
+/** Whether the sink itself refuses a second write under one key: always, until its horizon ends, or not at all. */
+export type KeyEnforcement = 'always' | 'within_horizon' | 'no';
+
+/** One effect as a sink sees it. `operation` is content: it never leaves the worker that holds it. */
+export interface SinkItem {
+  readonly toolId: string;
+  readonly actionId: string;
+  readonly idempotencyKey: string;
+  /** Digest of the salted operation envelope; a sink stores it beside the key, so that a look-up can compare. */
+  readonly operationDigest: string;
+  readonly operation: unknown;
+}
+
+/** Limits of one call to a sink. The engine treats a call that outlives them as an unknown outcome. */
+export interface SinkContext {
+  /** Aborted at the deadline, or when the worker must stop. Pass it to every client call. */
+  readonly signal: AbortSignal;
+  /** Milliseconds that this call may still take, measured when the context was made. */
+  readonly deadlineMs: number;
+}
+
+/** What a look-up by key found. `in_flight` is an operation that the sink itself says is still running. */
+export type SinkAnswer =
+  | { readonly state: 'absent' }
+  | {
+      readonly state: 'committed';
+      /** The operation digest stored under the key; one that differs from ours is a changed effect, never a success. */
+      readonly operationDigest: string;
+      /** The sink's own immutable name for what was written. Part of the commit evidence. */
+      readonly externalId: string | null;
+      readonly result?: unknown;
+    }
+  | { readonly state: 'in_flight'; readonly retryAfterMs?: number }
+  | { readonly state: 'unknown' };
+
+/** The three outcomes of one send that a sink may claim. Anything else it must throw: a throw is an unknown outcome. */
+export type DispatchOutcome =
+  | { readonly outcome: 'accepted'; readonly externalId: string | null; readonly result?: unknown }
+  /** The sink judged the operation and will never carry it out. `code` is a short stable word without content. */
+  | { readonly outcome: 'refused'; readonly code: string }
+  /** Proven not to have reached the sink's state: a connection never made, a 429. */
+  | { readonly outcome: 'not_sent'; readonly retryAfterMs?: number };
+
+/** Where effects of one kind of tool go. */
+export interface EffectSink {
+  readonly kind: EffectKind;
+  /** @default 'non_idempotent_write' */
+  readonly sideEffect?: SideEffectClass;
+  readonly lookup: LookupStrength;
+  readonly enforcesKey: KeyEnforcement;
+  /** Longest time that one send or look-up may take, in milliseconds. */
+  readonly deadlineMs: number;
+  /** How long after the deadline a write may still become visible, in milliseconds. */
+  readonly settleMs: number;
+  /** How long the sink remembers a key, in milliseconds. Absent: for ever. */
+  readonly horizonMs?: number;
+  /** Most sends at once in a plan of independent effects. @default 1 */
+  readonly maxInFlight?: number;
+  /** Least time between two sends, in milliseconds. @default 0 */
+  readonly minIntervalMs?: number;
+  /** Start-up self-test: create, find, refuse twice. Throws when the sink does not keep what this object declares. */
+  probe?(): Promise<void>;
+  /** Looks up every item by its key, in order, without changing anything. One answer an item. */
+  observe(items: readonly SinkItem[], context: SinkContext): Promise<readonly SinkAnswer[]>;
+  /** Sends one item once, with the client library's own retries off. */
+  dispatch(item: SinkItem, context: SinkContext): Promise<DispatchOutcome>;
+}
+
+/** One tool that plans may name: its governed id, its sink, and what this worker demands before a send. */
+export interface EffectDefinition {
+  /** Governed id, as in `tool:example.org/reserve@1.0.0`. */
+  readonly toolId: string;
+  readonly sink: EffectSink;
+  /** Sends that may be begun for one effect before a person must decide. @default 3 */
+  readonly maxAttempts?: number;
+  /** A plan that uses this tool needs an approval even where it does not ask for one. @default false */
+  readonly approvalRequired?: boolean;
+  /** @default 'none' */
+  readonly compensationLimit?: CompensationLimit;
+}
+
+export type CreateOutcome = 'created' | 'identical' | 'conflict';
+
+/**
+ * One put-if-absent port for chain, slots, witnesses, receipts, claims and contents.
+ *
+ * Paths are relative, with `/` between segments of `[A-Za-z0-9._-]`. When `create` returns, the entry is durable; when
+ * it throws a `StoreError`, nothing is known about the entry until it is read back.
+ */
+export interface Store {
+  /** `host`: sound only among processes of one machine. `shared`: sound for every process that reaches it. */
+  readonly scope: 'host' | 'shared';
+  create(path: string, bytes: Uint8Array): Promise<CreateOutcome>;
+  /** The bytes, or `null` when there is no such entry. */
+  read(path: string): Promise<Uint8Array | null>;
+  /** Names directly below `prefix` in byte order, folders with a trailing `/`; only those after `after` when given. */
+  list(prefix: string, after?: string): Promise<readonly string[]>;
+}
+
+/** A store for operation contents and results: it can also erase, which a journal never does. */
+export interface ContentStore extends Store {
+  delete(path: string): Promise<void>;
+}
+
+/** What a store could not do. The message names the entry and the fault, never what the entry holds. */
+export type StoreErrorCode =
+  | 'store_unavailable'
+  | 'store_read_only'
+  | 'store_permission_denied'
+  | 'store_full'
+  | 'store_entry_too_large'
+  | 'store_unsafe_entry'
+  | 'store_invalid_path'
+  | 'store_io_failed';
+
+export class StoreError extends Error {
+  override readonly name = 'StoreError';
+  constructor(
+    readonly code: StoreErrorCode,
+    message: string,
+    options?: { cause?: unknown },
+  ) {
+    super(`${code}: ${message}`, options);
+  }
+}
