@@ -1,0 +1,100 @@
+/**
+ * One HTTP request and its answer.
+ *
+ * Invariant: a request leaves at most once. Nothing is retried, no redirect is followed, and `not_connected` is said only
+ * when no connection existed, so that no byte of the request can have left.
+ */
+import http from 'node:http';
+import https from 'node:https';
+import { SinkError, type SinkErrorContext } from './sink-error';
+
+export interface HttpRequest {
+  readonly method: string;
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+export interface HttpReply {
+  readonly status: number;
+  readonly headers: http.IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
+export interface HttpExchangeOptions {
+  /** Most connections at once. @default 16 */
+  readonly maxSockets?: number;
+  /** Largest answer that is read. @default 1 MiB */
+  readonly maxAnswerBytes?: number;
+}
+
+export class HttpExchange {
+  readonly #agents: { readonly 'http:': http.Agent; readonly 'https:': https.Agent };
+  readonly #maxAnswerBytes: number;
+
+  constructor({ maxSockets = 16, maxAnswerBytes = 1024 * 1024 }: HttpExchangeOptions = {}) {
+    this.#agents = {
+      'http:': new http.Agent({ keepAlive: true, maxSockets }),
+      'https:': new https.Agent({ keepAlive: true, maxSockets }),
+    };
+    this.#maxAnswerBytes = maxAnswerBytes;
+  }
+
+  /** Sends once. Resolves with the answer or `not_connected`; every other fault is thrown as a `SinkError`. */
+  send(request: HttpRequest, signal: AbortSignal, context: SinkErrorContext): Promise<HttpReply | 'not_connected'> {
+    const secure = request.url.protocol === 'https:';
+    return new Promise((resolve, reject) => {
+      let connected = false;
+      const fail = (code: 'connection_lost' | 'answer_too_large', detail?: string): void => {
+        if (!connected) resolve('not_connected');
+        else reject(new SinkError(signal.aborted ? 'deadline_passed' : code, context, detail ? { detail } : {}));
+      };
+      const outgoing = (secure ? https : http).request(request.url, {
+        method: request.method,
+        headers: { ...request.headers, 'content-length': Buffer.byteLength(request.body ?? '') },
+        agent: secure ? this.#agents['https:'] : this.#agents['http:'],
+        signal,
+      });
+      outgoing.once('socket', (socket) => {
+        if (!socket.connecting) connected = true;
+        else socket.once(secure ? 'secureConnect' : 'connect', () => (connected = true));
+      });
+      outgoing.once('error', (error: NodeJS.ErrnoException) => fail('connection_lost', error.code));
+      outgoing.once('response', (incoming) => {
+        const chunks: Buffer[] = [];
+        let size = 0;
+        incoming.on('data', (chunk: Buffer) => {
+          size += chunk.length;
+          if (size <= this.#maxAnswerBytes) return void chunks.push(chunk);
+          fail('answer_too_large');
+          incoming.destroy();
+        });
+        incoming.once('error', (error: NodeJS.ErrnoException) => fail('connection_lost', error.code));
+        incoming.once('end', () =>
+          resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: Buffer.concat(chunks) }),
+        );
+      });
+      outgoing.end(request.body);
+    });
+  }
+}
+
+/** `Retry-After` in milliseconds, from its seconds or date form. */
+export function retryAfterMs({ headers }: HttpReply, now: number = Date.now()): number | undefined {
+  const value = headers['retry-after'];
+  if (value === undefined) return undefined;
+  const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - now;
+  return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
+}
+
+/** The body as a JSON object, or `null`. */
+export function jsonObject({ body }: HttpReply): Record<string, unknown> | null {
+  try {
+    const value = JSON.parse(body.toString('utf8')) as unknown;
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,2 @@
+/** Sinks that come with Countersign. Invariant: each is one file that needs nothing but Node. */
+export { SinkError, type SinkErrorCode } from './sink-error';
