@@ -1,0 +1,215 @@
+/**
+ * The store on one machine's filesystem: an entry is a file below the root, and a create is a no-clobber link.
+ *
+ * Invariant: of all processes on the machine that create one name, exactly one is told `created`; when it is told, the
+ * entry survives a power loss; and no reader ever sees a part of an entry. An entry is never opened through a link,
+ * and nothing but a regular file is ever opened.
+ */
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readSync,
+  type Stats,
+  unlinkSync,
+} from 'node:fs';
+import path from 'node:path';
+import { type ContentStore, type CreateOutcome, StoreError } from '../../ports';
+import { compareNames, entrySegments, folderSegments, isEntrySegment, RESERVED_SEGMENT } from './entry-path';
+import { errnoOf, storeFault, unsafeEntry } from './file-fault';
+import { Folders } from './folders';
+import { FolderSync } from './folder-sync';
+import { publishFile, type PublishStep, removeQuietly } from './publish-file';
+import { sweepTemporaries, temporaryName } from './temporary-files';
+
+export interface FileStoreOptions {
+  /** Largest entry that is written or read, in bytes. @default 16 MiB */
+  readonly maxEntryBytes?: number;
+  /**
+   * Make the root when it does not exist. Leave it off in production: a disk that is not mounted must not look like a
+   * store in which nothing was ever sent. @default false
+   */
+  readonly createRoot?: boolean;
+  /** @internal Called between the system calls of a create. */
+  readonly onStep?: (step: PublishStep) => void;
+}
+
+const DEFAULT_MAX_ENTRY_BYTES = 16 * 1024 * 1024;
+const OPEN_ENTRY = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
+/** A folder that vanishes under a create is made again this often before the create fails. */
+const CREATE_ATTEMPTS = 3;
+
+export function fileStore(root: string, options: FileStoreOptions = {}): FileStore {
+  return new FileStore(root, options);
+}
+
+export class FileStore implements ContentStore {
+  readonly scope = 'host';
+  readonly #maxEntryBytes: number;
+  readonly #onStep: ((step: PublishStep) => void) | undefined;
+  readonly #syncs = new FolderSync();
+  readonly #folders: Folders;
+  #swept = false;
+
+  constructor(root: string, options: FileStoreOptions = {}) {
+    this.#maxEntryBytes = options.maxEntryBytes ?? DEFAULT_MAX_ENTRY_BYTES;
+    this.#onStep = options.onStep;
+    this.#folders = new Folders(root, this.#syncs, options.createRoot ?? false);
+  }
+
+  async create(entry: string, bytes: Uint8Array): Promise<CreateOutcome> {
+    const segments = entrySegments(entry);
+    if (bytes.length > this.#maxEntryBytes) throw this.#tooLarge(entry);
+    return this.#guard('create', entry, async () => {
+      for (let attempt = 1; ; attempt += 1) {
+        try {
+          return await this.#createOnce(segments, bytes, entry);
+        } catch (error) {
+          if (errnoOf(error) !== 'ENOENT' || attempt === CREATE_ATTEMPTS) throw error;
+        }
+      }
+    });
+  }
+
+  async read(entry: string): Promise<Uint8Array | null> {
+    const segments = entrySegments(entry);
+    return this.#guard('read', entry, async () => {
+      const folder = await this.#folders.find(segments.slice(0, -1));
+      if (folder === null) return null;
+      await this.#syncs.settle(folder);
+      return this.#readFile(path.join(folder, segments.at(-1) as string), entry);
+    });
+  }
+
+  async list(prefix: string, after?: string): Promise<readonly string[]> {
+    const segments = folderSegments(prefix);
+    return this.#guard('list', prefix, async () => {
+      const folder = await this.#folders.find(segments);
+      if (folder === null) return [];
+      await this.#syncs.settle(folder);
+      const names: string[] = [];
+      for (const item of readdirSync(folder, { withFileTypes: true })) {
+        if (!isEntrySegment(item.name) || (segments.length === 0 && item.name === RESERVED_SEGMENT)) continue;
+        const name = item.isDirectory() ? `${item.name}/` : item.name;
+        if (after === undefined || compareNames(name, after) > 0) names.push(name);
+      }
+      return names.sort(compareNames);
+    });
+  }
+
+  async delete(entry: string): Promise<void> {
+    const segments = entrySegments(entry);
+    return this.#guard('delete', entry, async () => {
+      const folder = await this.#folders.find(segments.slice(0, -1));
+      if (folder === null) return;
+      const file = path.join(folder, segments.at(-1) as string);
+      const stat = lstatSync(file, { throwIfNoEntry: false });
+      if (stat !== undefined) {
+        refuseIrregular(stat, entry);
+        if (stat.nlink > 1) await this.#eraseTemporaries(stat);
+        unlinkSync(file);
+      }
+      await this.#syncs.sync(folder); // also when it was gone: the one who removed it may have died before this
+    });
+  }
+
+  async #createOnce(segments: readonly string[], bytes: Uint8Array, entry: string): Promise<CreateOutcome> {
+    const folder = await this.#folders.make(segments.slice(0, -1));
+    const target = path.join(folder, segments.at(-1) as string);
+    if (lstatSync(target, { throwIfNoEntry: false }) === undefined) {
+      const temporaries = await this.#temporaries();
+      const outcome = await publishFile({
+        temporary: path.join(temporaries, temporaryName()),
+        target,
+        bytes,
+        syncFolder: () => this.#syncs.sync(folder),
+        onStep: this.#onStep,
+      });
+      if (outcome === 'linked') return 'created';
+    }
+    const found = this.#readFile(target, entry);
+    if (found === null) return this.#createOnce(segments, bytes, entry); // deleted since
+    if (Buffer.compare(found, bytes) !== 0) return 'conflict';
+    await this.#syncs.sync(folder); // the process that linked it may have died before this
+    return 'identical';
+  }
+
+  async #temporaries(): Promise<string> {
+    const folder = await this.#folders.make([RESERVED_SEGMENT]);
+    if (!this.#swept) sweepTemporaries(folder, Date.now());
+    this.#swept = true;
+    return folder;
+  }
+
+  /** A process killed between link and unlink leaves a second name for the content; erasure takes that too. */
+  async #eraseTemporaries(stat: Stats): Promise<void> {
+    const folder = await this.#folders.find([RESERVED_SEGMENT]);
+    if (folder === null) return;
+    for (const name of readdirSync(folder)) {
+      const file = path.join(folder, name);
+      const other = lstatSync(file, { throwIfNoEntry: false });
+      if (other?.ino === stat.ino && other.dev === stat.dev) removeQuietly(file);
+    }
+    await this.#syncs.sync(folder);
+  }
+
+  #readFile(file: string, entry: string): Uint8Array | null {
+    const stat = lstatSync(file, { throwIfNoEntry: false });
+    if (stat === undefined) return null;
+    refuseIrregular(stat, entry); // before opening: to open a device may already do something
+    let fd: number;
+    try {
+      fd = openSync(file, OPEN_ENTRY);
+    } catch (error) {
+      if (errnoOf(error) === 'ENOENT') return null;
+      throw error;
+    }
+    try {
+      const opened = fstatSync(fd);
+      refuseIrregular(opened, entry);
+      if (opened.size > this.#maxEntryBytes) throw this.#tooLarge(entry);
+      return readAll(fd, opened.size, entry);
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  #tooLarge(entry: string): StoreError {
+    return new StoreError(
+      'store_entry_too_large',
+      `"${entry}" is larger than the ${this.#maxEntryBytes} bytes that this store takes; split it or raise the limit`,
+    );
+  }
+
+  async #guard<T>(action: string, entry: string, run: () => Promise<T>): Promise<T> {
+    try {
+      return await run();
+    } catch (error) {
+      throw storeFault(error, action, entry);
+    }
+  }
+}
+
+function refuseIrregular(stat: Stats, entry: string): void {
+  if (stat.isFile()) return;
+  if (stat.isSymbolicLink()) throw unsafeEntry(entry, 'a symbolic link');
+  throw unsafeEntry(entry, stat.isDirectory() ? 'a folder' : 'not a regular file');
+}
+
+function readAll(fd: number, size: number, entry: string): Uint8Array {
+  const bytes = new Uint8Array(size);
+  for (let at = 0; at < size;) {
+    const count = readSync(fd, bytes, at, size - at, at);
+    if (count === 0) {
+      throw new StoreError(
+        'store_io_failed',
+        `"${entry}" shrank while it was read; entries never change, check the disk`,
+      );
+    }
+    at += count;
+  }
+  return bytes;
+}
