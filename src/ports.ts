@@ -5,15 +5,9 @@
  * so no adapter can be too trusting on its own.
  */
 import type { CompensationLimit, EffectKind } from './rules/recovery';
+import type { KeyEnforcement, LookupStrength, SideEffectClass, SinkAnswer } from './rules/sends/traits';
 
-/** What a repetition of the effect would cost. An undeclared class is `non_idempotent_write`. */
-export type SideEffectClass = 'read_only' | 'idempotent_write' | 'non_idempotent_write' | 'irreversible_action';
-
-/** What a look-up is worth. A `hint` may prove that an effect is committed, never that it is absent. */
-export type LookupStrength = 'authoritative' | 'hint' | 'none';
-
-/** Whether the sink itself refuses a second write under one key: always, until its horizon ends, or not at all. */
-export type KeyEnforcement = 'always' | 'within_horizon' | 'no';
+export type { KeyEnforcement, LookupStrength, SideEffectClass, SinkAnswer } from './rules/sends/traits';
 
 /** One effect as a sink sees it. `operation` is content: it never leaves the worker that holds it. */
 export interface SinkItem {
@@ -32,20 +26,6 @@ export interface SinkContext {
   /** Milliseconds that this call may still take, measured when the context was made. */
   readonly deadlineMs: number;
 }
-
-/** What a look-up by key found. `in_flight` is an operation that the sink itself says is still running. */
-export type SinkAnswer =
-  | { readonly state: 'absent' }
-  | {
-      readonly state: 'committed';
-      /** The operation digest stored under the key; one that differs from ours is a changed effect, never a success. */
-      readonly operationDigest: string;
-      /** The sink's own immutable name for what was written. Part of the commit evidence. */
-      readonly externalId: string | null;
-      readonly result?: unknown;
-    }
-  | { readonly state: 'in_flight'; readonly retryAfterMs?: number }
-  | { readonly state: 'unknown' };
 
 /** The three outcomes of one send that a sink may claim. Anything else it must throw: a throw is an unknown outcome. */
 export type DispatchOutcome =

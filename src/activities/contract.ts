@@ -1,0 +1,87 @@
+/**
+ * What a workflow and `drive` say to each other. Invariant: wire types only; everything here stands in a Temporal history, so
+ * nothing here is content, and no checkpoint bytes cross: the workflow derives each checkpoint again from its witness.
+ */
+import type { Dict } from '../rules/fields';
+import type { RefusalCode } from '../rules/refusal';
+
+/** The name under which the plugin registers `drive`. */
+export const DRIVE_ACTIVITY = 'countersign.drive';
+
+/**
+ * `drive` sends what is proven absent; `cancel` closes every slot and ends the plan; `follow` only reads the journal;
+ * `preview` only looks up and writes nothing at all.
+ */
+export type DriveIntent = 'drive' | 'cancel' | 'follow' | 'preview';
+
+/** Milliseconds that a durable timer has waited for one attempt of one effect: `[ordinal, attempt, ms]`. */
+export type Waited = readonly [ordinal: number, attempt: number, ms: number];
+
+export interface DriveRequest {
+  readonly run_id: string;
+  readonly lineage: number;
+  readonly intent: DriveIntent;
+  /** The content-free plan. A run that the journal knows under another plan is refused. */
+  readonly plan: Dict;
+  /** The journal that this history belongs to; null until the first answer. */
+  readonly journal_id: string | null;
+  /** The head that this history knows; null when it has seen none. */
+  readonly expected_head: { readonly sequence: number; readonly digest: string } | null;
+  /** The epoch of the last execution that came back to this Temporal run; null when none did, or the last one failed. */
+  readonly epoch: number | null;
+  /** A person asked this workflow to go on although another driver has taken over. */
+  readonly reclaim: boolean;
+  readonly waited: readonly Waited[];
+}
+
+/** Why a plan waits for a person. */
+export type ParkReason =
+  | 'approval_missing'
+  | 'approval_expired'
+  | 'ambiguous_effect'
+  | 'effect_mismatch'
+  | Extract<
+      RefusalCode,
+      'no_adapter' | 'wrong_journal' | 'journal_missing' | 'journal_behind' | 'journal_invalid' | 'content_missing'
+    >
+  | 'chain_divergence';
+
+/** What a look-up-only run found for one effect. */
+export interface PreviewedEffect {
+  readonly action_id: string;
+  readonly tool_id: string;
+  readonly state: 'absent' | 'committed' | 'changed' | 'ambiguous' | 'wait';
+  readonly proof: string | null;
+}
+
+export type DriveStatus =
+  /** The chain is terminal. */
+  | { readonly status: 'done' }
+  | { readonly status: 'parked'; readonly reason: ParkReason; readonly message: string }
+  /** Ask again after `ms`; the wait counts for the listed `[ordinal, attempt]` pairs. */
+  | {
+      readonly status: 'waiting';
+      readonly ms: number;
+      readonly pending: readonly (readonly [ordinal: number, attempt: number])[];
+    }
+  /** The worker is shutting down, was asked to stop, or has used up its time: drive again. */
+  | { readonly status: 'stopped' }
+  /** Another driver holds the turn. */
+  | { readonly status: 'fenced' }
+  /** Nothing has happened and nothing will. */
+  | { readonly status: 'refused'; readonly code: RefusalCode; readonly message: string }
+  | { readonly status: 'previewed'; readonly effects: readonly PreviewedEffect[] };
+
+export type DriveResult = DriveStatus & {
+  readonly journal_id: string;
+  readonly epoch: number | null;
+  /** The chain was there and terminal before this request, so nothing was sent for it. */
+  readonly replayed: boolean;
+  /** One witness for each checkpoint behind `expected_head`, oldest first (checkpoint 0 follows from the plan alone). */
+  readonly steps: readonly Dict[];
+};
+
+/** The activities that the workflows call. */
+export interface CountersignActivities {
+  [DRIVE_ACTIVITY](request: DriveRequest): Promise<DriveResult>;
+}

@@ -1,0 +1,194 @@
+/**
+ * `drive`: load, check, take the turn, then rounds of observe, decide, append, send. Invariant: it believes only the journal
+ * and what sinks and slots prove; whatever goes wrong outside that is thrown, which its workflow treats as unknown.
+ */
+import { RecoveryError, isTerminalPhase, type RecoveryCheckpoint } from '../rules/recovery';
+import type { Dict } from '../rules/fields';
+import { carrierWorkflowId, workflowIdDigest } from '../rules/plans/identity';
+import { openingCheckpoint, planFromRecord, type GovernedPlan } from '../rules/plans/plan';
+import { Refusal } from '../rules/refusal';
+import { witnessToRecord } from '../rules/sends/witness';
+import type { DriveRequest, DriveResult, DriveStatus } from './contract';
+import type { Caller, Engine } from './engine';
+import { planConflict } from './journal';
+import type { Target } from './look-up';
+import { observeAll, proven } from './observe';
+import { Rounds } from './rounds';
+import { closeSlots, takeTurn } from './takeover';
+
+export async function drive(engine: Engine, caller: Caller, request: DriveRequest): Promise<DriveResult> {
+  const answer = (
+    status: DriveStatus,
+    journalId: string,
+    epoch: number | null,
+    steps: readonly Dict[],
+  ): DriveResult => ({
+    ...status,
+    journal_id: journalId,
+    epoch,
+    replayed: false,
+    steps,
+  });
+  let journalId = request.journal_id ?? '';
+  // Before this history has seen a head, a refusal means that nothing happened; later it is a question to a person.
+  const turnedDown = (fault: unknown): DriveResult => {
+    const known = refusalOf(fault);
+    if (known === null) throw fault;
+    const { code, message } = known;
+    const begun = request.expected_head !== null && isParkable(code);
+    const status: DriveStatus = begun
+      ? { status: 'parked', reason: code, message }
+      : { status: 'refused', code, message };
+    return answer(status, journalId, null, []);
+  };
+
+  try {
+    const plan = planFromRecord(request.plan);
+    refuseStranger(plan, request, caller);
+    journalId = await engine.journal.id();
+    if (request.journal_id !== null && request.journal_id !== journalId) {
+      throw new Refusal('wrong_journal', 'this worker writes another journal than the one this history belongs to');
+    }
+    const known = await engine.journal.plan(plan.runId);
+    if (known !== null && known.planDigest !== plan.planDigest) throw planConflict();
+    const chain = await engine.journal.chain(plan.runId, request.lineage);
+    const adopted = await adopt(engine, request, chain);
+    const last = chain.at(-1);
+    if (last !== undefined && isTerminalPhase(last.phase)) {
+      return { ...answer({ status: 'done' }, journalId, null, adopted), replayed: true };
+    }
+    if (request.intent === 'follow') return answer({ status: 'fenced' }, journalId, null, adopted);
+    const targets = await loadTargets(engine, plan);
+    if (request.intent === 'preview') {
+      return answer(await preview(engine, caller, plan, last ?? openingCheckpoint(plan), targets), journalId, null, []);
+    }
+
+    if (known === null) await engine.journal.createPlan(plan);
+    const claim = { held: request.epoch, reclaim: request.reclaim };
+    const held = await takeTurn(engine, caller, plan.runId, request.lineage, claim);
+    if (held === null) return answer({ status: 'fenced' }, journalId, null, adopted);
+    const head = last ?? (await open(engine, plan, request.lineage));
+    if (held.turn === 'take_over' || request.intent === 'cancel') {
+      await closeSlots(engine, plan.runId, held, head, request.lineage);
+    }
+    const rounds = new Rounds(engine, caller, plan, request, held, targets, head);
+    const status = await rounds.run();
+    await engine.at?.('returning');
+    const resting = status.status !== 'fenced' && !rounds.lost;
+    return answer(status, journalId, resting ? held.epoch : null, [...adopted, ...rounds.steps.map(witnessToRecord)]);
+  } catch (fault) {
+    return turnedDown(fault);
+  }
+}
+
+/** Anyone in the namespace can call an activity; only the plan's own workflow may drive it. */
+function refuseStranger(plan: GovernedPlan, request: DriveRequest, caller: Caller): void {
+  if (plan.runId !== request.run_id) {
+    throw new Refusal('not_the_plans_workflow', 'the request names another run than its plan', 'run_id');
+  }
+  if (request.intent === 'preview') return;
+  const { workflowId } = caller;
+  const own = workflowId === carrierWorkflowId(plan.runId);
+  if (workflowId === null || !(own || (plan.origin !== null && workflowIdDigest(workflowId) === plan.origin))) {
+    throw new Refusal(
+      'not_the_plans_workflow',
+      `only the workflow ${carrierWorkflowId(plan.runId)}, or the plan's own origin, may drive this run`,
+    );
+  }
+}
+
+/** The witnesses of everything in the chain that this history has not seen. */
+async function adopt(
+  engine: Engine,
+  request: DriveRequest,
+  chain: readonly RecoveryCheckpoint[],
+): Promise<readonly Dict[]> {
+  const expected = request.expected_head;
+  if (expected !== null && chain[expected.sequence]?.checkpointDigest !== expected.digest) {
+    throw new Refusal(
+      'journal_behind',
+      'the journal does not hold the head that this history knows; restore the journal, or resume from another copy',
+    );
+  }
+  const steps: Dict[] = [];
+  for (let index = (expected?.sequence ?? 0) + 1; index < chain.length; index += 1) {
+    const [previous, next] = [chain[index - 1], chain[index]] as [RecoveryCheckpoint, RecoveryCheckpoint];
+    const witness = await engine.journal.justification(request.run_id, previous, next);
+    if (witness === null) {
+      throw new Refusal('journal_invalid', `checkpoint ${index} of lineage ${request.lineage} has no witness`);
+    }
+    steps.push(witnessToRecord(witness));
+  }
+  const first = chain[0];
+  if (expected === null && first !== undefined) {
+    const opening = openingCheckpoint(planFromRecord(request.plan));
+    if (first.checkpointDigest !== opening.checkpointDigest) throw planConflict();
+  }
+  return steps;
+}
+
+async function loadTargets(engine: Engine, plan: GovernedPlan): Promise<readonly Target[]> {
+  engine.registry.check(plan);
+  const records = openingCheckpoint(plan).effects;
+  return Promise.all(
+    plan.effects.map(async (effect, ordinal) => ({
+      ordinal,
+      definition: engine.registry.get(effect.toolId),
+      item: {
+        toolId: effect.toolId,
+        actionId: effect.actionId,
+        idempotencyKey: records[ordinal]?.idempotencyKey ?? '',
+        operationDigest: effect.operationDigest,
+        operation: await engine.contents.operation(effect.operationDigest),
+      },
+    })),
+  );
+}
+
+async function open(engine: Engine, plan: GovernedPlan, lineage: number): Promise<RecoveryCheckpoint> {
+  const opening = openingCheckpoint(plan);
+  await engine.at?.('before_append');
+  const outcome = await engine.journal.append(plan.runId, lineage, null, opening, null);
+  if (outcome === 'conflict') throw planConflict();
+  await engine.at?.('after_append');
+  return opening;
+}
+
+async function preview(
+  engine: Engine,
+  caller: Caller,
+  plan: GovernedPlan,
+  head: RecoveryCheckpoint,
+  targets: readonly Target[],
+): Promise<DriveStatus> {
+  const known = await observeAll(engine, caller, plan.runId, null, head, targets, []);
+  return {
+    status: 'previewed',
+    effects: known.map((effect) => {
+      const found = proven(effect);
+      const proof = found !== null && 'proof' in found ? found.proof : null;
+      const { actionId, toolId } = effect.target.item;
+      return { action_id: actionId, tool_id: toolId, state: effect.verdict.state, proof };
+    }),
+  };
+}
+
+const PARKABLE = [
+  'no_adapter',
+  'wrong_journal',
+  'journal_missing',
+  'journal_behind',
+  'journal_invalid',
+  'content_missing',
+] as const;
+
+function isParkable(code: string): code is (typeof PARKABLE)[number] {
+  return (PARKABLE as readonly string[]).includes(code);
+}
+
+/** A journal that fails the recovery contract is refused like everything else; any other fault is not a refusal. */
+function refusalOf(fault: unknown): { code: Refusal['code']; message: string } | null {
+  if (fault instanceof Refusal) return { code: fault.code, message: fault.message };
+  if (!(fault instanceof RecoveryError)) return null;
+  return { code: 'journal_invalid', message: `journal_invalid: the journal of this run is refused: ${fault.message}` };
+}

@@ -1,0 +1,56 @@
+/**
+ * What every part of `drive` works with. Invariant: the engine knows no Temporal, so the same code is driven by the activity
+ * and by the model-based tests; all that differs comes in through this interface.
+ */
+import type { Contents } from './contents';
+import type { Journal } from './journal';
+import type { Registry } from './registry';
+
+/** The moments at which a crash is interesting. Used by tests only. */
+export const ENGINE_POINTS = [
+  'before_append',
+  'after_append',
+  'slot_taken',
+  'sending',
+  'answered',
+  'ended',
+  'epoch_taken',
+  'slot_closed',
+  'returning',
+] as const;
+export type EnginePoint = (typeof ENGINE_POINTS)[number];
+
+/** What a worker demands of a tool beyond what a plan says. */
+export interface WorkerPolicy {
+  /** True when this operation must not be sent without an approval. `operation` is content: do not log it. */
+  approvalRequired(toolId: string, operation: unknown): boolean;
+}
+
+export interface Engine {
+  readonly journal: Journal;
+  readonly contents: Contents;
+  readonly registry: Registry;
+  readonly policy: WorkerPolicy | null;
+  /** A fresh random owner token: `own_` and 32 hex digits. */
+  newOwner(): string;
+  /** Unix milliseconds. */
+  now(): number;
+  /** Milliseconds of a clock that never goes back. */
+  monotonic(): number;
+  sleep(ms: number): Promise<void>;
+  /** Runs `call` with a signal that aborts at the deadline, and rejects then even if `call` does not stop. */
+  withDeadline<T>(ms: number, call: (signal: AbortSignal) => Promise<T>): Promise<T>;
+  /** @internal */
+  at?(point: EnginePoint): void | Promise<void>;
+}
+
+/** Who calls `drive`, as the Temporal server says it. */
+export interface Caller {
+  readonly workflowId: string | null;
+  /** Digest of namespace, workflow id and Temporal run. */
+  readonly driver: string;
+  /** Server time at which this execution was scheduled, unix milliseconds. */
+  readonly scheduledAt: number;
+  /** True when the execution was asked to stop: finish the effect in hand and come back. */
+  stopping(): boolean;
+}

@@ -1,0 +1,218 @@
+/**
+ * The journal's layout over a `Store`. Invariant: nothing is ever overwritten or removed; a lineage folder holds checkpoint
+ * files only; a checkpoint is appended after its witness.
+ *
+ *   journal.json
+ *   <run>/plan.json
+ *   <run>/lineage-0001/checkpoint-%020d.json
+ *   <run>/witnesses/<checkpoint>/<witness>.json
+ *   <run>/epochs/000001
+ *   <run>/sends/<key>/0001, 0001.end
+ */
+import {
+  RecoveryCheckpoint,
+  RecoveryError,
+  checkpointFileName,
+  openCheckpointFolder,
+  sha256Hex,
+  validateSuccessor,
+  type CheckpointFolderView,
+} from '../rules/recovery';
+import type { CreateOutcome, Store } from '../ports';
+import { journalIdFromBytes } from '../rules/journal-record';
+import { parseRecord } from '../rules/fields';
+import { planFromRecord, planToRecord, type GovernedPlan } from '../rules/plans/plan';
+import { contentJson } from '../rules/plans/content-json';
+import { Refusal } from '../rules/refusal';
+import { epochFromBytes, epochName, epochToText, type EpochRecord } from '../rules/sends/epoch';
+import {
+  attemptName,
+  endFromBytes,
+  endToText,
+  parseAttemptName,
+  slotFromBytes,
+  slotToText,
+  type SendEnd,
+  type Slot,
+  type SlotRecord,
+} from '../rules/sends/slot';
+import { deriveNext, witnessFromBytes, witnessToText, type Witness } from '../rules/sends/witness';
+
+export function lineageFolder(lineage: number): string {
+  return `lineage-${String(lineage).padStart(4, '0')}`;
+}
+
+const encoder = new TextEncoder();
+const hex = (digest: string): string => digest.slice(digest.indexOf(':') + 1);
+
+export class Journal {
+  constructor(private readonly store: Store) {}
+
+  /** The random id of this journal; refuses a folder that `journal init` never made. */
+  async id(): Promise<string> {
+    const bytes = await this.store.read('journal.json');
+    if (bytes === null) {
+      throw new Refusal('journal_missing', 'this store holds no journal; make one with "countersign journal init"');
+    }
+    return journalIdFromBytes(bytes);
+  }
+
+  async plan(runId: string): Promise<GovernedPlan | null> {
+    const bytes = await this.store.read(`${runId}/plan.json`);
+    return bytes === null ? null : parseRecord(bytes, 'plan', planFromRecord);
+  }
+
+  async createPlan(plan: GovernedPlan): Promise<void> {
+    const outcome = await this.create(`${plan.runId}/plan.json`, contentJson(planToRecord(plan)));
+    if (outcome === 'conflict') throw planConflict();
+  }
+
+  /** Reads and validates one lineage as the recovery contract demands; throws `RecoveryError`. */
+  async chain(runId: string, lineage: number): Promise<readonly RecoveryCheckpoint[]> {
+    const folder = await openCheckpointFolder(this.view(`${runId}/${lineageFolder(lineage)}`));
+    if (folder.state === 'retired') throw new RecoveryError('journal_retired', 'journal');
+    const chain: RecoveryCheckpoint[] = [];
+    for await (const file of folder.files) chain.push(file.checkpoint);
+    return chain;
+  }
+
+  /** A stored witness that derives `next` from `previous`, or null when none does: then `next` is not justified. */
+  async justification(runId: string, previous: RecoveryCheckpoint, next: RecoveryCheckpoint): Promise<Witness | null> {
+    const folder = `${runId}/witnesses/${hex(next.checkpointDigest)}`;
+    for (const name of await this.store.list(folder)) {
+      const bytes = await this.store.read(`${folder}/${name}`);
+      const witness = bytes === null ? null : readable(() => witnessFromBytes(bytes));
+      if (witness !== null && derives(previous, next, witness)) return witness;
+    }
+    return null;
+  }
+
+  /** `conflict`: another driver has put another checkpoint there. */
+  async append(
+    runId: string,
+    lineage: number,
+    previous: RecoveryCheckpoint | null,
+    next: RecoveryCheckpoint,
+    witness: Witness | null,
+  ): Promise<CreateOutcome> {
+    validateSuccessor(previous, next, Number(next.sequence));
+    if (witness !== null) {
+      const text = witnessToText(witness);
+      await this.create(`${runId}/witnesses/${hex(next.checkpointDigest)}/${sha256Hex(text)}.json`, text);
+    }
+    const path = `${runId}/${lineageFolder(lineage)}/${checkpointFileName(next.sequence)}`;
+    return this.create(path, RecoveryCheckpoint.toJson(next));
+  }
+
+  async epochs(runId: string): Promise<readonly EpochRecord[]> {
+    const names = await this.store.list(`${runId}/epochs`);
+    return Promise.all(names.map(async (name) => epochFromBytes(await this.mustRead(`${runId}/epochs/${name}`))));
+  }
+
+  takeEpoch(runId: string, record: EpochRecord): Promise<CreateOutcome> {
+    return this.settled(`${runId}/epochs/${epochName(record.epoch)}`, epochToText(record));
+  }
+
+  async isLatestEpoch(runId: string, epoch: number): Promise<boolean> {
+    return (await this.store.read(`${runId}/epochs/${epochName(epoch + 1)}`)) === null;
+  }
+
+  /** Every key of the run that any driver ever took a slot for. */
+  async keysWithSlots(runId: string): Promise<ReadonlySet<string>> {
+    const names = await this.store.list(`${runId}/sends`);
+    return new Set(names.map((name) => name.replace(/\/$/, '')));
+  }
+
+  async slots(runId: string, key: string): Promise<readonly Slot[]> {
+    const folder = `${runId}/sends/${key}`;
+    const ends = new Map<number, SendEnd>();
+    const records = new Map<number, SlotRecord>();
+    for (const name of await this.store.list(folder)) {
+      const entry = parseAttemptName(name);
+      if (entry === null) throw new Refusal('journal_invalid', 'holds an entry that is no slot', `sends/${key}`);
+      const bytes = await this.mustRead(`${folder}/${name}`);
+      if (entry.end) ends.set(entry.attempt, endFromBytes(bytes));
+      else records.set(entry.attempt, slotFromBytes(bytes));
+    }
+    return [...records].map(([attempt, record]) => ({ attempt, record, end: ends.get(attempt) ?? null }));
+  }
+
+  /** True when this very call, or an unclear earlier one of the same owner, created the slot. */
+  async takeSlot(runId: string, key: string, attempt: number, record: SlotRecord): Promise<boolean> {
+    const outcome = await this.settled(`${runId}/sends/${key}/${attemptName(attempt)}`, slotToText(record));
+    return outcome !== 'conflict';
+  }
+
+  async endSlot(runId: string, key: string, attempt: number, end: SendEnd): Promise<void> {
+    const outcome = await this.create(`${runId}/sends/${key}/${attemptName(attempt)}.end`, endToText(end));
+    if (outcome === 'conflict') {
+      throw new Refusal('journal_invalid', 'this slot already has another end', `sends/${key}/${attemptName(attempt)}`);
+    }
+  }
+
+  private create(path: string, text: string): Promise<CreateOutcome> {
+    return this.store.create(path, encoder.encode(text));
+  }
+
+  /** A create that threw may still have happened: reading it back settles who won, because every text is unique. */
+  private async settled(path: string, text: string): Promise<CreateOutcome> {
+    try {
+      return await this.create(path, text);
+    } catch (fault) {
+      const bytes = await this.store.read(path);
+      if (bytes === null) throw fault;
+      return new TextDecoder().decode(bytes) === text ? 'identical' : 'conflict';
+    }
+  }
+
+  private async mustRead(path: string): Promise<Uint8Array> {
+    const bytes = await this.store.read(path);
+    if (bytes === null) throw new Refusal('journal_invalid', 'an entry that was listed is gone', path);
+    return bytes;
+  }
+
+  private view(folder: string): CheckpointFolderView {
+    const sizes = new Map<string, Uint8Array>();
+    let kinds = new Map<string, 'file' | 'directory'>();
+    const read = async (name: string): Promise<Uint8Array> => {
+      const bytes = sizes.get(name) ?? (await this.mustRead(`${folder}/${name}`));
+      sizes.delete(name);
+      return bytes;
+    };
+    return {
+      names: async () => {
+        const listed = await this.store.list(folder);
+        kinds = new Map(listed.map((name) => [name.replace(/\/$/, ''), name.endsWith('/') ? 'directory' : 'file']));
+        return [...kinds.keys()];
+      },
+      entryKind: (name) => kinds.get(name) ?? 'other',
+      size: async (name) => {
+        const bytes = await read(name);
+        sizes.set(name, bytes);
+        return bytes.length;
+      },
+      read,
+    };
+  }
+}
+
+export function planConflict(): Refusal {
+  return new Refusal(
+    'plan_conflict',
+    'this run is already known under another plan; use another name or run_id for other effects',
+    'plan_digest',
+  );
+}
+
+function derives(previous: RecoveryCheckpoint, next: RecoveryCheckpoint, witness: Witness): boolean {
+  return readable(() => deriveNext(previous, witness).checkpoint.checkpointDigest) === next.checkpointDigest;
+}
+
+/** Unreadable is as good as not there: it can justify nothing. */
+function readable<T>(read: () => T): T | null {
+  try {
+    return read();
+  } catch {
+    return null;
+  }
+}

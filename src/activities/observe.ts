@@ -1,0 +1,81 @@
+/**
+ * What is known of every effect right now. Invariant: slots are listed before sinks are asked, so that a send begun in
+ * between is seen by the look-up or counted as begun, never missed by both.
+ */
+import type { RecoveryCheckpoint } from '../rules/recovery';
+import { commitEvidenceDigest } from '../rules/sends/evidence';
+import { judge, type Verdict } from '../rules/sends/proof';
+import type { Slot } from '../rules/sends/slot';
+import type { ProvenObservation } from '../rules/sends/witness';
+import type { Waited } from './contract';
+import type { Caller, Engine } from './engine';
+import { lookUp, type Target } from './look-up';
+import { traitsOf } from './registry';
+import { waitedFor, type Held } from './takeover';
+
+export interface Known {
+  readonly target: Target;
+  readonly slots: readonly Slot[];
+  readonly waitedMs: (attempt: number) => number;
+  readonly verdict: Verdict;
+}
+
+export async function observeAll(
+  engine: Engine,
+  caller: Caller,
+  runId: string,
+  held: Held | null,
+  head: RecoveryCheckpoint,
+  targets: readonly Target[],
+  waited: readonly Waited[],
+): Promise<readonly Known[]> {
+  const used = await engine.journal.keysWithSlots(runId);
+  const slots = await Promise.all(
+    targets.map(({ item }) =>
+      used.has(item.idempotencyKey) ? engine.journal.slots(runId, item.idempotencyKey) : Promise.resolve([]),
+    ),
+  );
+  const answers = await lookUp(engine, targets);
+  const now = engine.now();
+  const claimed = new Map(waited.map(([ordinal, attempt, ms]) => [`${ordinal}/${attempt}`, ms]));
+  return targets.map((target, index) => {
+    const own = slots[index] ?? [];
+    const waitedMs = (attempt: number): number => {
+      const ms = claimed.get(`${target.ordinal}/${attempt}`) ?? 0;
+      if (held === null) return ms;
+      return waitedFor(
+        own.find((slot) => slot.attempt === attempt),
+        ms,
+        held,
+        caller,
+      );
+    };
+    const verdict = judge({
+      traits: traitsOf(target.definition),
+      operationDigest: target.item.operationDigest,
+      committed: head.effects[target.ordinal]?.state === 'committed',
+      answer: answers[index] ?? null,
+      slots: own,
+      waitedMs,
+      now,
+    });
+    return { target, slots: own, waitedMs, verdict };
+  });
+}
+
+/** What the decision may rely on; null while an effect must still be waited for. */
+export function proven(known: Known): ProvenObservation | null {
+  const { verdict, target } = known;
+  switch (verdict.state) {
+    case 'wait':
+      return null;
+    case 'committed':
+      return {
+        state: 'committed',
+        proof: verdict.proof,
+        evidence: commitEvidenceDigest({ ...target.item, externalId: verdict.externalId }),
+      };
+    default:
+      return verdict;
+  }
+}

@@ -1,0 +1,78 @@
+/**
+ * The tools that this worker can reach. Invariant: a tool has one definition, complete and bounded, before any plan is
+ * driven; a sink that cannot keep its promises is refused when the worker starts, not in the middle of a plan.
+ */
+import type { EffectDefinition, EffectSink } from '../ports';
+import { isGovernedId } from '../rules/fields';
+import type { GovernedPlan } from '../rules/plans/plan';
+import { Refusal } from '../rules/refusal';
+import type { SinkTraits } from '../rules/sends/proof';
+
+const LONGEST_DEADLINE_MS = 3_600_000;
+const LONGEST_SETTLE_MS = 86_400_000;
+const MOST_ATTEMPTS = 50;
+
+export class Registry {
+  private readonly definitions = new Map<string, EffectDefinition>();
+
+  constructor(definitions: readonly EffectDefinition[]) {
+    for (const definition of definitions) {
+      const { toolId, sink, maxAttempts } = definition;
+      if (!isGovernedId(toolId, 'tool')) {
+        throw new Error(`"${toolId}" is not a governed tool id; name it like tool:example.org/reserve@1.0.0`);
+      }
+      if (this.definitions.has(toolId)) throw new Error(`${toolId} is defined twice; keep one definition of it`);
+      bounded(toolId, 'deadlineMs', sink.deadlineMs, 1, LONGEST_DEADLINE_MS);
+      bounded(toolId, 'settleMs', sink.settleMs, 0, LONGEST_SETTLE_MS);
+      bounded(toolId, 'maxAttempts', maxAttempts ?? 3, 1, MOST_ATTEMPTS);
+      if (sink.enforcesKey === 'within_horizon' && sink.horizonMs === undefined) {
+        throw new Error(`${toolId} enforces its key within a horizon but declares no horizonMs; say how long`);
+      }
+      this.definitions.set(toolId, definition);
+    }
+  }
+
+  /** Longest time that one send of any tool may take, in milliseconds. */
+  get longestDeadlineMs(): number {
+    return Math.max(0, ...[...this.definitions.values()].map((definition) => definition.sink.deadlineMs));
+  }
+
+  get sinks(): ReadonlySet<EffectSink> {
+    return new Set([...this.definitions.values()].map((definition) => definition.sink));
+  }
+
+  get(toolId: string): EffectDefinition {
+    const definition = this.definitions.get(toolId);
+    if (definition === undefined) {
+      throw new Refusal('no_adapter', 'has no sink on this worker; define it in the plugin and reobserve', toolId);
+    }
+    return definition;
+  }
+
+  /** Refuses a plan that names a tool this worker does not have, or has as another kind. */
+  check(plan: GovernedPlan): void {
+    for (const effect of plan.effects) {
+      const { sink } = this.get(effect.toolId);
+      if (sink.kind !== effect.kind) {
+        throw new Refusal('no_adapter', `is a ${sink.kind} here, but the plan calls it ${effect.kind}`, effect.toolId);
+      }
+    }
+  }
+}
+
+export function traitsOf({ sink, maxAttempts }: EffectDefinition): SinkTraits {
+  return {
+    sideEffect: sink.sideEffect ?? 'non_idempotent_write',
+    lookup: sink.lookup,
+    enforcesKey: sink.enforcesKey,
+    deadlineMs: sink.deadlineMs,
+    settleMs: sink.settleMs,
+    horizonMs: sink.horizonMs ?? null,
+    maxAttempts: maxAttempts ?? 3,
+  };
+}
+
+function bounded(toolId: string, name: string, value: number, least: number, most: number): void {
+  if (Number.isSafeInteger(value) && value >= least && value <= most) return;
+  throw new Error(`${name} of ${toolId} must be a whole number from ${least} to ${most}`);
+}

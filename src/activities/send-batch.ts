@@ -1,0 +1,99 @@
+/**
+ * The sends of one round. Invariant: an ordered plan stops at the first outcome that is not committed; an independent one
+ * starts nothing more after it, and keeps within what each sink allows at once.
+ */
+import type { EffectSink } from '../ports';
+import type { PlanOrder } from '../rules/plans/plan';
+import type { Engine } from './engine';
+import type { Known } from './observe';
+import { sendOne, type SendResult, type Turn } from './send';
+
+export type BatchEnd =
+  | { readonly ended: 'all_sent' }
+  | { readonly ended: 'stopped' }
+  | { readonly ended: 'fenced' }
+  | { readonly ended: 'unknown'; readonly known: Known }
+  | { readonly ended: 'not_sent'; readonly known: Known; readonly retryAfterMs: number | null }
+  /** The slot's end says what the sink said. */
+  | { readonly ended: 'refused' };
+
+/** Which end of several wins: what forbids most comes first. */
+const GRAVITY: Record<BatchEnd['ended'], number> = {
+  fenced: 0,
+  refused: 1,
+  unknown: 2,
+  not_sent: 3,
+  stopped: 4,
+  all_sent: 5,
+};
+
+export async function sendBatch(
+  engine: Engine,
+  turn: Turn,
+  order: PlanOrder,
+  due: readonly Known[],
+  mustStop: () => boolean,
+): Promise<BatchEnd> {
+  const pacer = new Pacer(engine);
+  let worst: BatchEnd = { ended: 'all_sent' };
+  const lane = async (queue: Known[]): Promise<void> => {
+    for (let known = queue.shift(); known !== undefined; known = queue.shift()) {
+      if (worst.ended !== 'all_sent') return;
+      if (mustStop()) return void (worst = heavier(worst, { ended: 'stopped' }));
+      await pacer.wait(known.target.definition.sink);
+      worst = heavier(worst, endOf(known, await sendOne(engine, turn, known.target, known)));
+    }
+  };
+  await Promise.all(lanes(order, due).map(lane));
+  return worst;
+}
+
+/** Queues that run side by side: one for an ordered plan; `maxInFlight` sharing one queue for each sink otherwise. */
+function lanes(order: PlanOrder, due: readonly Known[]): readonly Known[][] {
+  if (order === 'ordered') return [[...due]];
+  const queues = new Map<EffectSink, Known[]>();
+  for (const known of due) {
+    const { sink } = known.target.definition;
+    const queue = queues.get(sink);
+    if (queue === undefined) queues.set(sink, [known]);
+    else queue.push(known);
+  }
+  return [...queues].flatMap(([sink, queue]) =>
+    Array.from({ length: Math.max(1, sink.maxInFlight ?? 1) }, () => queue),
+  );
+}
+
+function heavier(one: BatchEnd, other: BatchEnd): BatchEnd {
+  return GRAVITY[other.ended] < GRAVITY[one.ended] ? other : one;
+}
+
+function endOf(known: Known, result: SendResult): BatchEnd {
+  switch (result.sent) {
+    case 'committed':
+      return { ended: 'all_sent' };
+    case 'refused':
+      return { ended: 'refused' };
+    case 'not_sent':
+      return { ended: 'not_sent', known, retryAfterMs: result.retryAfterMs };
+    case 'unknown':
+      return { ended: 'unknown', known };
+    case 'fenced':
+      return { ended: 'fenced' };
+  }
+}
+
+/** Keeps the least time between two sends to one sink. */
+class Pacer {
+  private readonly next = new Map<EffectSink, number>();
+
+  constructor(private readonly engine: Engine) {}
+
+  async wait(sink: EffectSink): Promise<void> {
+    const interval = sink.minIntervalMs ?? 0;
+    if (interval <= 0) return;
+    const now = this.engine.monotonic();
+    const slot = Math.max(now, this.next.get(sink) ?? now);
+    this.next.set(sink, slot + interval);
+    if (slot > now) await this.engine.sleep(slot - now);
+  }
+}

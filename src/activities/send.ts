@@ -1,0 +1,148 @@
+/**
+ * One send of one effect: slot, look up, send, look up, end. Invariant: nothing is dispatched unless this very execution
+ * created the slot, holds the latest epoch, has just found the effect absent, and still has time before the slot's deadline.
+ */
+import type { DispatchOutcome } from '../ports';
+import { judge, type Facts } from '../rules/sends/proof';
+import { nextAttempt, safeCode, type HeadRef, type SendEnd, type Slot } from '../rules/sends/slot';
+import type { Engine } from './engine';
+import { lookUpOnce, type Target } from './look-up';
+import { traitsOf } from './registry';
+
+/** The right under which this execution sends. */
+export interface Turn {
+  readonly runId: string;
+  readonly epoch: number;
+  readonly owner: string;
+  readonly head: HeadRef;
+}
+
+export type SendResult =
+  | { readonly sent: 'committed' }
+  | { readonly sent: 'refused' }
+  /** Proven not sent; ask again after `retryAfterMs` when the sink said so. */
+  | { readonly sent: 'not_sent'; readonly retryAfterMs: number | null }
+  /** Whatever happened, only the next observation can tell. */
+  | { readonly sent: 'unknown' }
+  | { readonly sent: 'fenced' };
+
+export async function sendOne(
+  engine: Engine,
+  turn: Turn,
+  target: Target,
+  before: Pick<Facts, 'slots' | 'waitedMs'>,
+): Promise<SendResult> {
+  const { item, definition } = target;
+  const { sink } = definition;
+  const started = engine.monotonic();
+  const left = (): number => sink.deadlineMs - (engine.monotonic() - started);
+  if (!(await engine.journal.isLatestEpoch(turn.runId, turn.epoch))) return { sent: 'fenced' };
+  const attempt = nextAttempt(before.slots);
+  const taken = await engine.journal.takeSlot(turn.runId, item.idempotencyKey, attempt, {
+    state: 'begun',
+    owner: turn.owner,
+    epoch: turn.epoch,
+    head: turn.head,
+    openedAt: engine.now(),
+    deadlineMs: sink.deadlineMs,
+    settleMs: sink.settleMs,
+  });
+  if (!taken) return { sent: 'fenced' };
+  await engine.at?.('slot_taken');
+
+  const end = async (outcome: Partial<SendEnd> & Pick<SendEnd, 'outcome'>): Promise<void> => {
+    const empty = { owner: turn.owner, code: null, externalId: null, resultDigest: null, retryAfterMs: null };
+    await engine.journal.endSlot(turn.runId, item.idempotencyKey, attempt, { ...empty, ...outcome });
+    await engine.at?.('ended');
+  };
+
+  const answer = await lookUpOnce(engine, target, left());
+  const verdict = judge({
+    ...before,
+    traits: traitsOf(definition),
+    operationDigest: item.operationDigest,
+    committed: false,
+    answer,
+    now: engine.now(),
+  });
+  // The clock kept running while this process did not (a pause, a slow look-up): an expired slot must not be used.
+  if (verdict.state !== 'absent' || left() <= 0) {
+    await end({ outcome: 'not_sent' });
+    return verdict.state === 'committed' ? { sent: 'committed' } : { sent: 'not_sent', retryAfterMs: null };
+  }
+
+  await engine.at?.('sending');
+  const outcome = await dispatch(engine, target, left());
+  await engine.at?.('answered');
+  return settle(engine, turn, target, outcome, end);
+}
+
+async function settle(
+  engine: Engine,
+  turn: Turn,
+  target: Target,
+  outcome: DispatchOutcome | null,
+  end: (outcome: Partial<SendEnd> & Pick<SendEnd, 'outcome'>) => Promise<void>,
+): Promise<SendResult> {
+  const { item, definition } = target;
+  switch (outcome?.outcome) {
+    case 'refused': {
+      await end({ outcome: 'refused', code: safeCode(outcome.code) });
+      return { sent: 'refused' };
+    }
+    case 'not_sent': {
+      const retryAfterMs = outcome.retryAfterMs ?? null;
+      await end({ outcome: 'not_sent', retryAfterMs });
+      return { sent: 'not_sent', retryAfterMs };
+    }
+    case 'accepted': {
+      const found = await lookUpOnce(engine, target, definition.sink.deadlineMs);
+      const seen = found?.state === 'committed' && found.operationDigest === item.operationDigest ? found : null;
+      const resultDigest =
+        outcome.result === undefined
+          ? null
+          : await engine.contents.putResult(turn.runId, item.idempotencyKey, outcome.result);
+      await end({ outcome: 'acked', externalId: (seen ?? outcome).externalId, resultDigest });
+      return definition.sink.lookup !== 'authoritative' || seen !== null ? { sent: 'committed' } : { sent: 'unknown' };
+    }
+    case undefined: {
+      const found = await lookUpOnce(engine, target, definition.sink.deadlineMs);
+      const ours = found?.state === 'committed' && found.operationDigest === item.operationDigest;
+      return { sent: ours ? 'committed' : 'unknown' };
+    }
+  }
+}
+
+/** Null is an unknown outcome: the sink threw, overran its deadline, or answered in no known form. */
+async function dispatch(engine: Engine, target: Target, deadlineMs: number): Promise<DispatchOutcome | null> {
+  const { sink } = target.definition;
+  try {
+    const outcome = await engine.withDeadline(deadlineMs, (signal) =>
+      sink.dispatch(target.item, { signal, deadlineMs }),
+    );
+    return isOutcome(outcome) ? outcome : null;
+  } catch {
+    return null;
+  }
+}
+
+function isOutcome(outcome: DispatchOutcome | null | undefined): outcome is DispatchOutcome {
+  switch (outcome?.outcome) {
+    case 'accepted':
+      return outcome.externalId === null || typeof outcome.externalId === 'string';
+    case 'refused':
+      return typeof outcome.code === 'string';
+    case 'not_sent':
+      return (
+        outcome.retryAfterMs === undefined || (Number.isSafeInteger(outcome.retryAfterMs) && outcome.retryAfterMs >= 0)
+      );
+    default:
+      return false;
+  }
+}
+
+/** Milliseconds to wait before an effect that was not sent may be tried again, growing with its attempts. */
+export function retryPauseMs(slots: readonly Slot[], askedMs: number | null): number {
+  const growing = Math.min(1_000 * 2 ** Math.min(slots.length, 6), 60_000);
+  return Math.max(askedMs ?? 0, askedMs === null ? growing : 1);
+}

@@ -1,0 +1,33 @@
+/**
+ * What a digest of content is taken over. Invariant: every digest that leaves a worker covers a secret salt, so that a small
+ * operation or result cannot be guessed from it; the salt of a run is fixed, so that the same operation has the same digest.
+ */
+import { sha256Digest, sha256Hex } from '../recovery';
+import { contentJson } from './content-json';
+
+export const OPERATION_ENVELOPE_SCHEMA_VERSION = 'countersign.operation.v1';
+export const RESULT_ENVELOPE_SCHEMA_VERSION = 'countersign.result.v1';
+
+/** Content as it is stored: its exact text, and the digest that names it. */
+export interface Envelope {
+  readonly text: string;
+  readonly digest: string;
+}
+
+/** `runSalt` is the random secret of the run, at least 32 hex characters. */
+export function operationEnvelope(runSalt: string, actionId: string, toolId: string, operation: unknown): Envelope {
+  const salt = sha256Hex(`${runSalt}/operation/${actionId}`);
+  const text = contentJson({ schema_version: OPERATION_ENVELOPE_SCHEMA_VERSION, salt, tool_id: toolId, operation });
+  return { text, digest: sha256Digest(text) };
+}
+
+export function resultEnvelope(runSalt: string, idempotencyKey: string, result: unknown): Envelope {
+  const salt = sha256Hex(`${runSalt}/result/${idempotencyKey}`);
+  const text = contentJson({ schema_version: RESULT_ENVELOPE_SCHEMA_VERSION, salt, result });
+  return { text, digest: sha256Digest(text) };
+}
+
+/** The operation inside stored bytes whose digest was checked by the caller. */
+export function openOperation(text: string): unknown {
+  return (JSON.parse(text) as { operation: unknown }).operation;
+}
