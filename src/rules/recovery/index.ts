@@ -5,12 +5,15 @@
  * browser, and refuses with a `RecoveryError` only.
  */
 export { advanceCheckpoint } from './advance';
-export { appendOutcome, type AppendOutcome } from './append';
+export { appendOutcome, sameCheckpoint, type AppendOutcome } from './append';
 export { canonicalJson } from './canonical-json';
 export {
   checkpointFileName,
+  JOURNAL_LOCK_NAME,
   openCheckpointFolder,
   readCheckpointFolder,
+  RETIRED_FILE_NAME,
+  TEMPORARY_PREFIX,
   type CheckpointFile,
   type CheckpointFolder,
   type CheckpointFolderView,
@@ -25,14 +28,17 @@ export {
 export { RecoveryDecision, type CommittedEffect, type RecoveryDecisionInput } from './decision';
 export { EffectRecord, type EffectRecordInput } from './effect-record';
 export { RECOVERY_ERROR_CODES, RecoveryError, type RecoveryErrorCode } from './errors';
-export { deriveIdempotencyKey, type EffectIdentity } from './idempotency';
+export { deriveIdempotencyKey, idempotencyPreimage, type EffectIdentity } from './idempotency';
 export {
   GOVERNED_KINDS,
   isActionId,
   isDigest,
+  isGovernedId,
   isIdempotencyKey,
   isRunId,
+  parseActionId,
   parseGovernedId,
+  parseRunId,
   type GovernedId,
   type GovernedKind,
 } from './identifiers';
@@ -46,17 +52,19 @@ export {
   RETIRED_JOURNAL_SCHEMA_VERSION,
   RETIREMENT_PLAN_SCHEMA_VERSION,
 } from './limits';
-export { validateCheckpointLineage, validateSuccessor } from './lineage';
+export { PHASE_EDGES, validateCheckpointLineage, validateSuccessor } from './lineage';
 export { EffectObservation, type EffectObservationInput } from './observation';
-export { recoverWorkflow } from './recover';
+export { recoverFromHead, recoverWorkflow } from './recover';
 export { RetiredJournalRecord, type RetiredJournalRecordInput } from './retired-record';
 export {
   deriveJournalBinding,
   JournalRetentionPolicy,
-  JournalRetirementPlan,
   planRetirement,
+  requireConfirmedRetirement,
+  type RetirementConfirmation,
   type RetirementInput,
 } from './retirement';
+export { JournalRetirementPlan, type JournalRetirementPlanInput } from './retirement-plan';
 export { sha256Digest, sha256Hex } from './sha256';
 export {
   COMPENSATION_LIMITS,

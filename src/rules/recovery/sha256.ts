@@ -1,9 +1,17 @@
 /**
- * SHA-256.
+ * SHA-256 in the two spellings of the contract. Invariant: a text is hashed as its UTF-8 bytes.
  */
+import { sha256 } from '@noble/hashes/sha2';
+import { encodeText } from './bytes';
+
+const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
+
 /** 64 lowercase hex digits. */
-export function sha256Hex(_source: string | Uint8Array): string {
-  throw new Error('not built');
+export function sha256Hex(source: string | Uint8Array): string {
+  const digest = sha256(typeof source === 'string' ? encodeText(source) : source);
+  let hex = '';
+  for (let index = 0; index < digest.length; index += 1) hex += HEX[digest[index] as number];
+  return hex;
 }
 
 /** `sha256:` and 64 lowercase hex digits. */
