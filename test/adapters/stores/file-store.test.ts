@@ -15,7 +15,8 @@ import { fileStore } from '../../../src/adapters/stores';
 import { PUBLISH_STEPS, type PublishStep } from '../../../src/adapters/stores/publish-file';
 import { sweepTemporaries, temporaryName } from '../../../src/adapters/stores/temporary-files';
 import { storeConformance } from '../../../src/testing/store-conformance';
-import { bytes, text, tree, workFolder } from './work-folder';
+import { bytes, text } from './values';
+import { tree, workFolder } from './work-folder';
 
 const failure = (code: string): object => expect.objectContaining({ name: 'StoreError', code });
 

@@ -25,7 +25,3 @@ export function tree(folder: string): string[] {
   }
   return lines.sort();
 }
-
-export const bytes = (value: string): Uint8Array => new TextEncoder().encode(value);
-export const text = (value: Uint8Array | null): string | null =>
-  value === null ? null : Buffer.from(value).toString();
