@@ -8,15 +8,25 @@ export function isBytes(value: unknown): value is Uint8Array {
   return ArrayBuffer.isView(value) && Object.prototype.toString.call(value) === '[object Uint8Array]';
 }
 
-/** UTF-8 of a text. Nothing in any record needs more than ASCII, so that path is the fast one. */
+/** The same memory, as bytes of this realm: libraries may tell their kind by `instanceof`. */
+export function ownView(bytes: Uint8Array): Uint8Array {
+  return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+const encoder = new TextEncoder();
+/** Texts up to this length are encoded into one buffer that is used over and over. */
+const SCRATCH_BYTES = 65_536;
+const scratch = new Uint8Array(SCRATCH_BYTES);
+
+/**
+ * UTF-8 of a text, valid only until the next call. Nothing in any record needs more than ASCII, so that path is the fast
+ * one. The encoder writes into bytes of this realm; the ones that it would make itself may belong to another.
+ */
 export function encodeText(text: string): Uint8Array {
-  const bytes = new Uint8Array(text.length);
-  for (let index = 0; index < text.length; index += 1) {
-    const unit = text.charCodeAt(index);
-    if (unit > 0x7f) return encodeUtf8(text);
-    bytes[index] = unit;
-  }
-  return bytes;
+  const target = text.length <= SCRATCH_BYTES ? scratch : new Uint8Array(text.length);
+  const { read, written } = encoder.encodeInto(text, target);
+  // Only an ASCII text has as many bytes as characters.
+  return read === text.length && written === read ? target.subarray(0, written) : encodeUtf8(text);
 }
 
 /** A lone surrogate has no UTF-8: replacing it would give two texts one digest. */

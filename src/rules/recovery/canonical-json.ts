@@ -5,7 +5,6 @@
 import { refuse } from './errors';
 import { MAX_INTEGER_DIGITS, MAX_JSON_DEPTH } from './limits';
 
- 
 const NEEDS_ESCAPE = /[^\x20-\x7e]|["\\]/;
 const SHORT_ESCAPES: Readonly<Record<string, string>> = {
   '\b': '\\b',

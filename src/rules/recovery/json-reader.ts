@@ -6,7 +6,7 @@
 import { isBytes } from './bytes';
 import { RecoveryError } from './errors';
 import { decodeJsonBytes } from './json-decoding';
-import { readNumber, readString, skipSpace, type Cursor } from './json-tokens';
+import { readNumber, readString, skipSpace, startOf, type Cursor } from './json-tokens';
 import { type JsonValue } from './json-value';
 import { MAX_JSON_DEPTH } from './limits';
 
@@ -38,7 +38,7 @@ export function parseJson(source: string | Uint8Array, fieldName: string): JsonV
 
 /** `undefined` for anything that is not JSON. */
 function parseText(text: string): JsonValue | undefined {
-  const cursor: Cursor = { text, index: 0 };
+  const cursor = startOf(text);
   const stack: Frame[] = [];
   for (;;) {
     skipSpace(cursor);

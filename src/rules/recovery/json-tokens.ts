@@ -6,7 +6,15 @@ import { MAX_INTEGER_DIGITS } from './limits';
 
 export interface Cursor {
   readonly text: string;
+  /** The text holds neither a backslash nor a control character, so every string simply ends at the next quote. */
+  readonly plain: boolean;
   index: number;
+}
+
+const NOT_PLAIN = /[\\\x00-\x1f]/;
+
+export function startOf(text: string): Cursor {
+  return { text, plain: !NOT_PLAIN.test(text), index: 0 };
 }
 
 export function skipSpace(cursor: Cursor): void {
@@ -21,6 +29,12 @@ export function skipSpace(cursor: Cursor): void {
 export function readString(cursor: Cursor): string | undefined {
   const { text } = cursor;
   const start = cursor.index + 1;
+  if (cursor.plain) {
+    const end = text.indexOf('"', start);
+    if (end < 0) return undefined;
+    cursor.index = end + 1;
+    return text.slice(start, end);
+  }
   for (let index = start; index < text.length; index += 1) {
     const code = text.charCodeAt(index);
     if (code === 0x22) {
