@@ -4,4 +4,6 @@ export { ARRIVAL_EVENTS, type Arrival, type ArrivalEvent, type Counts, type KeyC
 export { COUNTING_MODES, type CountingMode, startCountingServer } from './counting-server';
 export { countingSink, type CountingSinkOptions } from './counting-sink';
 export { FAULT_KINDS, type Fault, type FaultKind } from './faults';
+export { type FhirServer, type FhirServerOptions, startFhirServer } from './fhir-server';
+export { startIdempotencyServer } from './idempotency-server';
 export { type SinkServer, type SinkServerOptions } from './sink-server';

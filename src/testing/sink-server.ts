@@ -229,8 +229,8 @@ export async function startSinkServer(
 }
 
 /** What a server process prints on its first line, once it listens. */
-export function announce(name: string, server: SinkServer): void {
-  process.stdout.write(`${JSON.stringify({ server: name, url: server.url, pid: process.pid })}\n`);
+export function announce(name: string, server: SinkServer, more: Readonly<Record<string, string>> = {}): void {
+  process.stdout.write(`${JSON.stringify({ server: name, url: server.url, pid: process.pid, ...more })}\n`);
   const stop = (): void => void server.close().then(() => process.exit(0));
   process.once('SIGTERM', stop);
   process.once('SIGINT', stop);

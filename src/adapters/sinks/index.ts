@@ -1,2 +1,6 @@
-/** Sinks that come with Countersign. Invariant: each is one file that needs nothing but Node. */
+/** Sinks that come with Countersign. Invariant: each needs nothing but Node. */
+export { commandSink, type CommandSinkOptions } from './command-sink';
+export { effectResourceId } from './fhir-resource';
+export { fhirSink, type FhirSinkOptions } from './fhir-sink';
+export { httpSink, type HttpSinkOptions, type HttpSinkReply } from './http-sink';
 export { SinkError, type SinkErrorCode } from './sink-error';
