@@ -11,7 +11,7 @@ export default tseslint.config(
   { ignores: ['lib/', 'coverage/', 'node_modules/', '.cache/', 'test/vectors/', 'test/histories/'] },
   ...tseslint.configs.recommended,
   {
-    files: ['**/*.ts'],
+    files: ['**/*.ts', '**/*.mts'],
     plugins: { 'import-x': importX },
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: root } },
     settings: { 'import-x/resolver': { node: { extensions: ['.ts', '.js'] } } },
