@@ -34,17 +34,25 @@ export interface DriveRequest {
   readonly waited: readonly Waited[];
 }
 
+/** Refusals that end a plan before it has begun, and are a question to a person once it has. */
+export const PARKABLE_REFUSALS = [
+  'no_adapter',
+  'wrong_journal',
+  'journal_missing',
+  'journal_behind',
+  'journal_invalid',
+  'content_missing',
+  'chain_divergence',
+] as const satisfies readonly RefusalCode[];
+export type ParkableRefusal = (typeof PARKABLE_REFUSALS)[number];
+
+export function isParkable(code: RefusalCode): code is ParkableRefusal {
+  return (PARKABLE_REFUSALS as readonly RefusalCode[]).includes(code);
+}
+
 /** Why a plan waits for a person. */
 export type ParkReason =
-  | 'approval_missing'
-  | 'approval_expired'
-  | 'ambiguous_effect'
-  | 'effect_mismatch'
-  | Extract<
-      RefusalCode,
-      'no_adapter' | 'wrong_journal' | 'journal_missing' | 'journal_behind' | 'journal_invalid' | 'content_missing'
-    >
-  | 'chain_divergence';
+  'approval_missing' | 'approval_expired' | 'ambiguous_effect' | 'effect_mismatch' | ParkableRefusal;
 
 /** What a look-up-only run found for one effect. */
 export interface PreviewedEffect {
@@ -75,6 +83,8 @@ export type DriveStatus =
 export type DriveResult = DriveStatus & {
   readonly journal_id: string;
   readonly epoch: number | null;
+  /** The head of the chain after `steps`; null while there is none. The workflow must come to the same digest. */
+  readonly head: { readonly sequence: number; readonly digest: string } | null;
   /** The chain was there and terminal before this request, so nothing was sent for it. */
   readonly replayed: boolean;
   /** One witness for each checkpoint behind `expected_head`, oldest first (checkpoint 0 follows from the plan alone). */

@@ -8,7 +8,7 @@ import { carrierWorkflowId, workflowIdDigest } from '../rules/plans/identity';
 import { openingCheckpoint, planFromRecord, type GovernedPlan } from '../rules/plans/plan';
 import { Refusal } from '../rules/refusal';
 import { witnessToRecord } from '../rules/sends/witness';
-import type { DriveRequest, DriveResult, DriveStatus } from './contract';
+import { isParkable, type DriveRequest, type DriveResult, type DriveStatus } from './contract';
 import type { Caller, Engine } from './engine';
 import { planConflict } from './journal';
 import type { Target } from './look-up';
@@ -17,68 +17,69 @@ import { Rounds } from './rounds';
 import { closeSlots, takeTurn } from './takeover';
 
 export async function drive(engine: Engine, caller: Caller, request: DriveRequest): Promise<DriveResult> {
-  const answer = (
-    status: DriveStatus,
-    journalId: string,
-    epoch: number | null,
-    steps: readonly Dict[],
-  ): DriveResult => ({
-    ...status,
-    journal_id: journalId,
-    epoch,
-    replayed: false,
-    steps,
-  });
-  let journalId = request.journal_id ?? '';
-  // Before this history has seen a head, a refusal means that nothing happened; later it is a question to a person.
-  const turnedDown = (fault: unknown): DriveResult => {
-    const known = refusalOf(fault);
-    if (known === null) throw fault;
-    const { code, message } = known;
-    const begun = request.expected_head !== null && isParkable(code);
-    const status: DriveStatus = begun
-      ? { status: 'parked', reason: code, message }
-      : { status: 'refused', code, message };
-    return answer(status, journalId, null, []);
-  };
-
+  // Filled in on the way, so that a refusal half-way still says which journal and head it speaks of.
+  const found: Found = { journal_id: request.journal_id ?? '', epoch: null, replayed: false, steps: [], head: null };
   try {
-    const plan = planFromRecord(request.plan);
-    refuseStranger(plan, request, caller);
-    journalId = await engine.journal.id();
-    if (request.journal_id !== null && request.journal_id !== journalId) {
-      throw new Refusal('wrong_journal', 'this worker writes another journal than the one this history belongs to');
-    }
-    const known = await engine.journal.plan(plan.runId);
-    if (known !== null && known.planDigest !== plan.planDigest) throw planConflict();
-    const chain = await engine.journal.chain(plan.runId, request.lineage);
-    const adopted = await adopt(engine, request, chain);
-    const last = chain.at(-1);
-    if (last !== undefined && isTerminalPhase(last.phase)) {
-      return { ...answer({ status: 'done' }, journalId, null, adopted), replayed: true };
-    }
-    if (request.intent === 'follow') return answer({ status: 'fenced' }, journalId, null, adopted);
-    const targets = await loadTargets(engine, plan);
-    if (request.intent === 'preview') {
-      return answer(await preview(engine, caller, plan, last ?? openingCheckpoint(plan), targets), journalId, null, []);
-    }
-
-    if (known === null) await engine.journal.createPlan(plan);
-    const claim = { held: request.epoch, reclaim: request.reclaim };
-    const held = await takeTurn(engine, caller, plan.runId, request.lineage, claim);
-    if (held === null) return answer({ status: 'fenced' }, journalId, null, adopted);
-    const head = last ?? (await open(engine, plan, request.lineage));
-    if (held.turn === 'take_over' || request.intent === 'cancel') {
-      await closeSlots(engine, plan.runId, held, head, request.lineage);
-    }
-    const rounds = new Rounds(engine, caller, plan, request, held, targets, head);
-    const status = await rounds.run();
-    await engine.at?.('returning');
-    const resting = status.status !== 'fenced' && !rounds.lost;
-    return answer(status, journalId, resting ? held.epoch : null, [...adopted, ...rounds.steps.map(witnessToRecord)]);
+    return await checkedDrive(engine, caller, request, found);
   } catch (fault) {
-    return turnedDown(fault);
+    const refusal = refusalOf(fault);
+    if (refusal === null) throw fault;
+    return { ...found, ...turnedDown(request, found, refusal), epoch: null };
   }
+}
+
+interface Found {
+  journal_id: string;
+  epoch: number | null;
+  replayed: boolean;
+  steps: readonly Dict[];
+  head: DriveResult['head'];
+}
+
+async function checkedDrive(engine: Engine, caller: Caller, request: DriveRequest, found: Found): Promise<DriveResult> {
+  const plan = planFromRecord(request.plan);
+  refuseStranger(plan, request, caller);
+  found.journal_id = await engine.journal.id();
+  if (request.journal_id !== null && request.journal_id !== found.journal_id) {
+    throw new Refusal('wrong_journal', 'this worker writes another journal than the one this history belongs to');
+  }
+  const known = await engine.journal.plan(plan.runId);
+  if (known !== null && known.planDigest !== plan.planDigest) throw planConflict();
+  const chain = await engine.journal.chain(plan.runId, request.lineage);
+  found.steps = await adopt(engine, request, plan, chain);
+  const last = chain.at(-1);
+  if (last !== undefined) found.head = headOf(last);
+  if (last !== undefined && isTerminalPhase(last.phase)) return { ...found, status: 'done', replayed: true };
+  if (request.intent === 'follow') return { ...found, status: 'fenced' };
+  const targets = await loadTargets(engine, plan);
+  if (request.intent === 'preview') {
+    return { ...found, ...(await preview(engine, caller, plan, last ?? openingCheckpoint(plan), targets)) };
+  }
+
+  if (known === null) await engine.journal.createPlan(plan);
+  const claim = { held: request.epoch, reclaim: request.reclaim };
+  const held = await takeTurn(engine, caller, plan.runId, request.lineage, claim);
+  if (held === null) return { ...found, status: 'fenced' };
+  const head = last ?? (await open(engine, plan, request.lineage));
+  if (held.turn === 'take_over' || request.intent === 'cancel') {
+    await closeSlots(engine, plan.runId, held, head, request.lineage);
+  }
+  const rounds = new Rounds(engine, caller, plan, request, held, targets, head);
+  const status = await rounds.run();
+  await engine.at?.('returning');
+  const epoch = status.status === 'fenced' || rounds.lost ? null : held.epoch;
+  const steps = [...found.steps, ...rounds.steps.map(witnessToRecord)];
+  return { ...found, ...status, epoch, steps, head: headOf(rounds.head) };
+}
+
+/** While there is no chain, a refusal means that nothing happened; later it is a question to a person. */
+function turnedDown(request: DriveRequest, found: Found, { code, message }: Refused): DriveStatus {
+  const begun = request.expected_head !== null || found.head !== null;
+  return begun && isParkable(code) ? { status: 'parked', reason: code, message } : { status: 'refused', code, message };
+}
+
+function headOf(checkpoint: RecoveryCheckpoint): { sequence: number; digest: string } {
+  return { sequence: Number(checkpoint.sequence), digest: checkpoint.checkpointDigest };
 }
 
 /** Anyone in the namespace can call an activity; only the plan's own workflow may drive it. */
@@ -101,6 +102,7 @@ function refuseStranger(plan: GovernedPlan, request: DriveRequest, caller: Calle
 async function adopt(
   engine: Engine,
   request: DriveRequest,
+  plan: GovernedPlan,
   chain: readonly RecoveryCheckpoint[],
 ): Promise<readonly Dict[]> {
   const expected = request.expected_head;
@@ -120,10 +122,8 @@ async function adopt(
     steps.push(witnessToRecord(witness));
   }
   const first = chain[0];
-  if (expected === null && first !== undefined) {
-    const opening = openingCheckpoint(planFromRecord(request.plan));
-    if (first.checkpointDigest !== opening.checkpointDigest) throw planConflict();
-  }
+  const foreign = first !== undefined && first.checkpointDigest !== openingCheckpoint(plan).checkpointDigest;
+  if (expected === null && foreign) throw planConflict();
   return steps;
 }
 
@@ -173,21 +173,13 @@ async function preview(
   };
 }
 
-const PARKABLE = [
-  'no_adapter',
-  'wrong_journal',
-  'journal_missing',
-  'journal_behind',
-  'journal_invalid',
-  'content_missing',
-] as const;
-
-function isParkable(code: string): code is (typeof PARKABLE)[number] {
-  return (PARKABLE as readonly string[]).includes(code);
+interface Refused {
+  readonly code: Refusal['code'];
+  readonly message: string;
 }
 
 /** A journal that fails the recovery contract is refused like everything else; any other fault is not a refusal. */
-function refusalOf(fault: unknown): { code: Refusal['code']; message: string } | null {
+function refusalOf(fault: unknown): Refused | null {
   if (fault instanceof Refusal) return { code: fault.code, message: fault.message };
   if (!(fault instanceof RecoveryError)) return null;
   return { code: 'journal_invalid', message: `journal_invalid: the journal of this run is refused: ${fault.message}` };

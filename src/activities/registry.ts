@@ -3,7 +3,7 @@
  * driven; a sink that cannot keep its promises is refused when the worker starts, not in the middle of a plan.
  */
 import type { EffectDefinition, EffectSink } from '../ports';
-import { isGovernedId } from '../rules/fields';
+import { isGovernedId } from '../rules/recovery';
 import type { GovernedPlan } from '../rules/plans/plan';
 import { Refusal } from '../rules/refusal';
 import type { SinkTraits } from '../rules/sends/proof';

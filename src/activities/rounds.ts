@@ -31,7 +31,8 @@ export class Rounds {
     private readonly request: DriveRequest,
     private readonly held: Held,
     private readonly targets: readonly Target[],
-    private head: RecoveryCheckpoint,
+    /** The head that this execution has come to. */
+    public head: RecoveryCheckpoint,
   ) {
     this.started = engine.monotonic();
   }

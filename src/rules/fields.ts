@@ -2,7 +2,7 @@
  * Strict reading of our own records. Invariant: a record is accepted only with exactly its fields, each of the right form;
  * the first fault is refused by the path of its field, and no value is ever quoted.
  */
-import { parseGovernedId, parseJson, type GovernedKind, type JsonObject } from './recovery';
+import { parseJson, type JsonObject } from './recovery';
 import { Refusal, type RefusalCode } from './refusal';
 
 /** The wire form of one of our records. */
@@ -99,13 +99,4 @@ export function parseRecord<T>(bytes: Uint8Array | string, record: string, read:
     throw new Refusal('invalid_record', 'is not well-formed JSON with unique field names', record);
   }
   return read(value);
-}
-
-export function isGovernedId(text: string, kind: GovernedKind): boolean {
-  try {
-    parseGovernedId(text, kind);
-    return true;
-  } catch {
-    return false;
-  }
 }

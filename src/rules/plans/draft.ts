@@ -2,8 +2,15 @@
  * A draft: the plan as an author writes it, with contents. Invariant: a draft either becomes exactly one plan and one
  * envelope an effect, or is refused by the path of its first faulty field before anything is stored.
  */
-import { COMPENSATION_LIMITS, EFFECT_KINDS, isRunId, type CompensationLimit, type EffectKind } from '../recovery';
-import { Fields, isGovernedId } from '../fields';
+import {
+  COMPENSATION_LIMITS,
+  EFFECT_KINDS,
+  isGovernedId,
+  isRunId,
+  type CompensationLimit,
+  type EffectKind,
+} from '../recovery';
+import { Fields } from '../fields';
 import { operationEnvelope, type Envelope } from './envelope';
 import { deriveActionId, deriveRunId } from './identity';
 import { PLAN_ORDERS, createPlan, type GovernedPlan, type PlanOrder } from './plan';

@@ -9,14 +9,16 @@ import {
   MAX_CHECKPOINT_BYTES,
   RecoveryCheckpoint,
   canonicalJson,
+  commitEffect,
   isActionId,
   isDigest,
+  isGovernedId,
   isRunId,
   sha256Digest,
   type CompensationLimit,
   type EffectKind,
 } from '../recovery';
-import { Fields, isGovernedId, type Dict } from '../fields';
+import { Fields, type Dict } from '../fields';
 import { Refusal } from '../refusal';
 
 export const PLAN_SCHEMA_VERSION = 'countersign.plan.v1';
@@ -156,11 +158,7 @@ export function largestCheckpointBytes(plan: GovernedPlan): number {
     approvalExpiresAt: LARGEST,
     previousCheckpointDigest: SAMPLE_DIGEST,
     recoveryEvidenceDigest: SAMPLE_DIGEST,
-    effects: start.effects.map((effect) => ({
-      ...effect,
-      state: 'committed' as const,
-      commitEvidenceDigest: SAMPLE_DIGEST,
-    })),
+    effects: start.effects.map((effect) => commitEffect(effect, SAMPLE_DIGEST)),
   });
   return RecoveryCheckpoint.toJson(largest).length;
 }

@@ -6,6 +6,7 @@ export const RECOVERY_ERROR_CODES = [
   // Reading a record.
   'invalid_json',
   'not_a_mapping',
+  'unreadable_mapping',
   'unknown_field',
   'missing_field',
   'duplicate_field',
@@ -63,6 +64,8 @@ export const RECOVERY_ERROR_CODES = [
   'effect_set_changed',
   'effect_identity_changed',
   'committed_effect_changed',
+  // Part of the vocabulary; valid records cannot lead to it.
+  'invalid_effect_transition',
   // Recovery and decisions.
   'invalid_observations',
   'invalid_observation',

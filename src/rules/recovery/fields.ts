@@ -4,17 +4,29 @@
  */
 import { type RecoveryErrorCode, refuse } from './errors';
 import { isDigest } from './identifiers';
-import { isJsonObject, type JsonObject } from './json-value';
+import { isJsonObject, type JsonObject, type JsonValue } from './json-value';
 import { MAX_INTEGER } from './limits';
 
-/** An object with exactly these fields. An unknown field is reported before a missing one. */
+/** An object with exactly these fields, read once. An unknown field is reported before a missing one. */
 export function requireFields(value: unknown, fieldName: string, names: ReadonlySet<string>): JsonObject {
   if (!isJsonObject(value)) return refuse(fieldName, 'not_a_mapping');
-  const keys = Object.keys(value);
-  for (const key of keys) {
+  const fields: Record<string, JsonValue> = {};
+  let count = 0;
+  for (const key of readable(() => Object.keys(value), fieldName)) {
     if (!names.has(key)) return refuse(fieldName, 'unknown_field');
+    fields[key] = readable(() => value[key] as JsonValue, fieldName);
+    count += 1;
   }
-  return keys.length === names.size ? value : refuse(fieldName, 'missing_field');
+  return count === names.size ? fields : refuse(fieldName, 'missing_field');
+}
+
+/** An object that was not parsed from JSON may run code when it is read, and fail. */
+function readable<T>(read: () => T, fieldName: string): T {
+  try {
+    return read();
+  } catch {
+    return refuse(fieldName, 'unreadable_mapping');
+  }
 }
 
 export function requireInteger(value: unknown, fieldName: string): bigint {

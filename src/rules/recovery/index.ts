@@ -26,7 +26,7 @@ export {
   type RecoveryCheckpointInput,
 } from './checkpoint';
 export { RecoveryDecision, type CommittedEffect, type RecoveryDecisionInput } from './decision';
-export { EffectRecord, type EffectRecordInput } from './effect-record';
+export { commitEffect, EffectRecord, type EffectRecordInput } from './effect-record';
 export { RECOVERY_ERROR_CODES, RecoveryError, type RecoveryErrorCode } from './errors';
 export { deriveIdempotencyKey, idempotencyPreimage, type EffectIdentity } from './idempotency';
 export {

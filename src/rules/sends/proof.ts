@@ -113,10 +113,10 @@ function withinHorizon(facts: Facts): boolean {
   return begun.length === 0 || facts.now + deadlineMs + settleMs < Math.min(...begun) + horizonMs;
 }
 
-/** Attempts that may have reached the sink are counted; those proven not sent are only bounded. */
+/** Attempts that may have changed the sink are counted; those proven not sent or refused are only bounded. */
 function spent(facts: Facts): boolean {
   const begun = facts.slots.filter((slot) => slot.record.state === 'begun');
-  const risky = begun.filter((slot) => slot.end?.outcome !== 'not_sent');
+  const risky = begun.filter((slot) => slot.end === null || slot.end.outcome === 'acked');
   return risky.length >= facts.traits.maxAttempts || begun.length >= MOST_SENDS;
 }
 

@@ -7,6 +7,7 @@ import {
   RecoveryCheckpoint,
   advanceCheckpoint,
   canonicalJson,
+  commitEffect,
   isDigest,
   recoverFromHead,
   type ObservationState,
@@ -97,7 +98,7 @@ function stop(
     recoveryEvidenceDigest: decision.evidenceDigest,
     effects: head.effects.map((effect) => {
       const evidence = committed.get(effect.actionId);
-      return evidence === undefined ? effect : { ...effect, state: 'committed', commitEvidenceDigest: evidence };
+      return evidence === undefined || effect.state === 'committed' ? effect : commitEffect(effect, evidence);
     }),
   });
 }

@@ -1,0 +1,80 @@
+/**
+ * `drive` as a Temporal activity. Invariant: it takes who is calling, and when it was scheduled, from the server and not from
+ * its argument; it heartbeats while it runs and learns from that when it must stop.
+ */
+import { randomBytes } from 'node:crypto';
+import { performance } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Context } from '@temporalio/activity';
+import type { EffectDefinition, Store } from '../ports';
+import { driverDigest } from '../rules/plans/identity';
+import { Contents } from './contents';
+import { DRIVE_ACTIVITY, type CountersignActivities } from './contract';
+import { withDeadline } from './deadline';
+import { drive } from './drive';
+import type { Caller, Engine, EnginePoint, WorkerPolicy } from './engine';
+import { Journal } from './journal';
+import { Registry } from './registry';
+
+export interface DriveOptions {
+  readonly store: Store;
+  readonly contents: Store;
+  readonly effects: readonly EffectDefinition[];
+  readonly policy?: WorkerPolicy;
+  /** True from the moment that the worker is asked to shut down. */
+  readonly shuttingDown: () => boolean;
+  readonly at?: (point: EnginePoint) => void | Promise<void>;
+}
+
+const HEARTBEAT_MS = 1_000;
+
+export function newOwner(): string {
+  return `own_${randomBytes(16).toString('hex')}`;
+}
+
+export function createEngine(
+  options: Omit<DriveOptions, 'shuttingDown'>,
+  registry = new Registry(options.effects),
+): Engine {
+  return {
+    journal: new Journal(options.store),
+    contents: new Contents(options.contents),
+    registry,
+    policy: options.policy ?? null,
+    newOwner,
+    now: Date.now,
+    monotonic: () => performance.now(),
+    sleep: (ms) => sleep(ms),
+    withDeadline,
+    ...(options.at === undefined ? {} : { at: options.at }),
+  };
+}
+
+export function createActivities(options: DriveOptions, registry?: Registry): CountersignActivities {
+  const engine = createEngine(options, registry);
+  return {
+    async [DRIVE_ACTIVITY](request) {
+      const context = Context.current();
+      const { info } = context;
+      const execution = info.workflowExecution;
+      let cancelled = context.cancellationSignal.aborted;
+      context.cancellationSignal.addEventListener('abort', () => (cancelled = true));
+      const beat = setInterval(() => context.heartbeat(), HEARTBEAT_MS);
+      const caller: Caller = {
+        workflowId: execution?.workflowId ?? null,
+        driver: driverDigest({
+          namespace: info.namespace,
+          workflowId: execution?.workflowId ?? info.activityId,
+          temporalRunId: execution?.runId ?? info.activityId,
+        }),
+        scheduledAt: info.currentAttemptScheduledTimestampMs,
+        stopping: () => cancelled || options.shuttingDown(),
+      };
+      try {
+        return await drive(engine, caller, request);
+      } finally {
+        clearInterval(beat);
+      }
+    },
+  };
+}

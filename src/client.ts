@@ -1,0 +1,99 @@
+/**
+ * A typed client for governed plans, imported as `countersign/client`. Invariant: a plan's contents are stored before its
+ * workflow starts, and starting the same run again follows the one that is there; it never starts a second.
+ */
+import type { Client, WorkflowHandle } from '@temporalio/client';
+import { Contents } from './activities/contents';
+import type { Store } from './ports';
+import { draftFromJson, planFromDraft } from './rules/plans/draft';
+import { carrierWorkflowId } from './rules/plans/identity';
+import { planToRecord, type GovernedPlan } from './rules/plans/plan';
+import type { governedPlan } from './workflows/governed-plan';
+import type { GovernedPlanInput, PlanLineage, PlanOutcome, PlanStatus } from './workflows/messages';
+
+export type { EffectOutcome, GovernedPlanInput, PlanLineage, PlanOutcome, PlanStatus } from './workflows/messages';
+export type { GovernedPlan } from './rules/plans/plan';
+
+export interface PlanClientOptions {
+  readonly client: Client;
+  /** The content store that the workers read. */
+  readonly contents: Store;
+  /** Task queue of the workers that have the plan's sinks. */
+  readonly taskQueue: string;
+}
+
+/** A running or finished plan. */
+export interface PlanHandle {
+  readonly runId: string;
+  readonly workflowId: string;
+  /** Waits for the end. Throws `WorkflowFailedError`; its cause has type `EffectRejected` when a sink refused. */
+  result(): Promise<PlanOutcome>;
+  status(): Promise<PlanStatus>;
+  lineage(): Promise<PlanLineage>;
+  reobserve(): Promise<PlanStatus>;
+  cancel(): Promise<PlanStatus>;
+  /** The plain Temporal handle. */
+  readonly workflow: WorkflowHandle<typeof governedPlan>;
+}
+
+export class PlanClient {
+  constructor(private readonly options: PlanClientOptions) {}
+
+  /** Checks a draft and stores its contents. Throws `Refusal` with the faulty field; then nothing is stored. */
+  async prepare(draft: unknown): Promise<GovernedPlan> {
+    const checked = draftFromJson(draft);
+    const contents = new Contents(this.options.contents);
+    // A throw-away salt first, so that a plan that is refused leaves nothing behind.
+    planFromDraft(checked, '0'.repeat(64));
+    const { plan, envelopes } = planFromDraft(checked, await contents.runSalt(checked.runId));
+    for (const envelope of envelopes) await contents.putOperation(envelope);
+    return plan;
+  }
+
+  /** Starts the plan, or follows the execution that already carries this run. */
+  async start(plan: GovernedPlan): Promise<PlanHandle> {
+    const input: GovernedPlanInput = { plan: planToRecord(plan) };
+    const workflowId = carrierWorkflowId(plan.runId);
+    const workflow = await this.options.client.workflow.start<typeof governedPlan>('governedPlan', {
+      workflowId,
+      taskQueue: this.options.taskQueue,
+      args: [input],
+      workflowIdConflictPolicy: 'USE_EXISTING',
+      workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+      staticSummary: `${plan.workflowId}: ${plan.effects.length} effects`.slice(0, 200),
+    });
+    return this.handle(plan.runId, workflow);
+  }
+
+  async execute(plan: GovernedPlan): Promise<PlanOutcome> {
+    return (await this.start(plan)).result();
+  }
+
+  /** Only asks the sinks what they hold. Nothing is written anywhere. */
+  async preview(plan: GovernedPlan): Promise<PlanOutcome> {
+    return this.options.client.workflow.execute<typeof governedPlan>('governedPlan', {
+      workflowId: `${carrierWorkflowId(plan.runId)}/preview`,
+      taskQueue: this.options.taskQueue,
+      args: [{ plan: planToRecord(plan), preview: true }],
+      workflowIdConflictPolicy: 'USE_EXISTING',
+      workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+    });
+  }
+
+  getHandle(runId: string): PlanHandle {
+    return this.handle(runId, this.options.client.workflow.getHandle<typeof governedPlan>(carrierWorkflowId(runId)));
+  }
+
+  private handle(runId: string, workflow: WorkflowHandle<typeof governedPlan>): PlanHandle {
+    return {
+      runId,
+      workflowId: workflow.workflowId,
+      workflow,
+      result: () => workflow.result(),
+      status: () => workflow.query<PlanStatus>('status'),
+      lineage: () => workflow.query<PlanLineage>('lineage'),
+      reobserve: () => workflow.executeUpdate<PlanStatus, []>('reobserve'),
+      cancel: () => workflow.executeUpdate<PlanStatus, []>('cancel'),
+    };
+  }
+}

@@ -1,0 +1,24 @@
+/**
+ * Countersign for workers: the plugin, the ports, and what a refusal looks like. Workflow code imports
+ * `countersign/workflow` instead.
+ */
+export { CountersignPlugin, type CountersignPluginOptions } from './plugin';
+export { initJournal, type JournalMade } from './journal-init';
+export type { WorkerPolicy } from './activities/engine';
+export {
+  StoreError,
+  type ContentStore,
+  type CreateOutcome,
+  type DispatchOutcome,
+  type EffectDefinition,
+  type EffectSink,
+  type KeyEnforcement,
+  type LookupStrength,
+  type SideEffectClass,
+  type SinkAnswer,
+  type SinkContext,
+  type SinkItem,
+  type Store,
+  type StoreErrorCode,
+} from './ports';
+export { Refusal, REFUSAL_CODES, type RefusalCode } from './rules/refusal';

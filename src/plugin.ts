@@ -1,0 +1,91 @@
+/**
+ * `CountersignPlugin`: what a user adds to a Worker and a Client. Invariant: everything that the user configured stays as it
+ * was; what cannot be combined safely is refused with one sentence when the worker is made, never later.
+ *
+ * A plugin cannot register workflows: re-export them from your own `workflows.ts`, as in
+ * `export { governedPlan } from 'countersign/workflow'`.
+ */
+import type { ClientPlugin } from '@temporalio/client';
+import type { ReplayWorkerOptions, Worker, WorkerOptions, WorkerPlugin } from '@temporalio/worker';
+import ms from 'ms';
+import { DRIVE_ACTIVITY } from './activities/contract';
+import { createActivities } from './activities/drive-activity';
+import type { EnginePoint, WorkerPolicy } from './activities/engine';
+import { Registry } from './activities/registry';
+import { initJournal } from './journal-init';
+import type { EffectDefinition, Store } from './ports';
+import { refuseTwoSdkCopies } from './sdk-copies';
+
+export interface CountersignPluginOptions {
+  /** The journal: chain, slots, witnesses. One journal for all workers of a plan; see `countersign journal init`. */
+  readonly store: Store;
+  /** Where operation contents and results are kept; separate from the journal, so that they can be erased. */
+  readonly contents: Store;
+  /** The tools that plans may name on this worker. @default none (enough for a Client or a replay) */
+  readonly effects?: readonly EffectDefinition[];
+  /** What this worker demands beyond what a plan says. @default nothing */
+  readonly policy?: WorkerPolicy;
+  /** Make the journal when it is not there yet. For development only: a mistyped path would start a new journal. @default false */
+  readonly development?: boolean;
+  /** @internal */
+  readonly at?: (point: EnginePoint) => void | Promise<void>;
+}
+
+export class CountersignPlugin implements WorkerPlugin, ClientPlugin {
+  readonly name = 'CountersignPlugin';
+  private readonly registry: Registry;
+  private readonly running = new Set<Worker>();
+
+  constructor(private readonly options: CountersignPluginOptions) {
+    this.registry = new Registry(options.effects ?? []);
+  }
+
+  configureWorker(options: WorkerOptions): WorkerOptions {
+    refuseTwoSdkCopies();
+    if (options.activities !== undefined && DRIVE_ACTIVITY in options.activities) {
+      throw new Error(`An activity named "${DRIVE_ACTIVITY}" is already registered; add CountersignPlugin once only.`);
+    }
+    const { store, contents, policy, at } = this.options;
+    const ours = createActivities(
+      {
+        store,
+        contents,
+        effects: [],
+        shuttingDown: () => [...this.running].some((worker) => worker.getState() !== 'RUNNING'),
+        ...(policy === undefined ? {} : { policy }),
+        ...(at === undefined ? {} : { at }),
+      },
+      this.registry,
+    );
+    return {
+      ...options,
+      activities: { ...options.activities, ...ours },
+      shutdownGraceTime: Math.max(toMs(options.shutdownGraceTime, 0), this.registry.longestDeadlineMs),
+      // Cancellation reaches an activity with its heartbeats: they must not be held back for longer than a moment.
+      maxHeartbeatThrottleInterval: Math.min(toMs(options.maxHeartbeatThrottleInterval, 1_000), 1_000),
+    };
+  }
+
+  configureReplayWorker(options: ReplayWorkerOptions): ReplayWorkerOptions {
+    refuseTwoSdkCopies();
+    return options;
+  }
+
+  /** Checks journal and sinks before the first task is taken, so that a bad worker never drives anything. */
+  async runWorker(worker: Worker, next: (worker: Worker) => Promise<void>): Promise<void> {
+    const { store, development } = this.options;
+    if (development === true) await initJournal(store);
+    for (const sink of this.registry.sinks) await sink.probe?.();
+    this.running.add(worker);
+    try {
+      await next(worker);
+    } finally {
+      this.running.delete(worker);
+    }
+  }
+}
+
+function toMs(duration: WorkerOptions['shutdownGraceTime'], otherwise: number): number {
+  if (duration === undefined) return otherwise;
+  return typeof duration === 'number' ? duration : ms(duration as ms.StringValue);
+}

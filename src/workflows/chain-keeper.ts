@@ -1,0 +1,97 @@
+/**
+ * The chain inside a workflow. Invariant: every checkpoint that the journal is said to hold is derived here again, from the
+ * plan and the witnesses, with the same rules; a digest that differs stops the plan, so a history proves its own chain.
+ */
+import type { DriveResult } from '../activities/contract';
+import { planFromRecord, openingCheckpoint, type GovernedPlan } from '../rules/plans/plan';
+import type { Dict } from '../rules/fields';
+import type { RecoveryCheckpoint } from '../rules/recovery';
+import { Refusal } from '../rules/refusal';
+import { deriveNext, witnessFromRecord, type ProvenObservation, type Witness } from '../rules/sends/witness';
+import type { EffectOutcome, KnownHead } from './messages';
+
+export class ChainKeeper {
+  readonly plan: GovernedPlan;
+  readonly digests: string[] = [];
+  head: RecoveryCheckpoint | null = null;
+  journalId: string | null;
+  private lastWitness: Witness | null = null;
+
+  constructor(
+    readonly record: Dict,
+    private readonly known: KnownHead | null,
+  ) {
+    this.plan = planFromRecord(record);
+    this.journalId = known?.journal_id ?? null;
+  }
+
+  get expectedHead(): { sequence: number; digest: string } | null {
+    return this.head === null ? null : { sequence: Number(this.head.sequence), digest: this.head.checkpointDigest };
+  }
+
+  /** Where this history stands, for the run that continues it. */
+  get position(): KnownHead | undefined {
+    const head = this.expectedHead;
+    return head === null || this.journalId === null
+      ? (this.known ?? undefined)
+      : { journal_id: this.journalId, ...head };
+  }
+
+  /** Derives what the result says was appended or adopted; throws `Refusal` when it does not follow. */
+  accept(result: DriveResult): void {
+    if (this.journalId === null && result.journal_id !== '') this.journalId = result.journal_id;
+    if (result.head === null) return;
+    let head = this.head ?? openingCheckpoint(this.plan);
+    const digests = this.head === null ? [head.checkpointDigest] : [];
+    let witness = this.lastWitness;
+    for (const step of result.steps) {
+      witness = witnessFromRecord(step);
+      const { checkpoint } = deriveNext(head, witness);
+      if (checkpoint.checkpointDigest !== witness.checkpointDigest) throw divergence(Number(checkpoint.sequence));
+      digests.push(checkpoint.checkpointDigest);
+      head = checkpoint;
+    }
+    if (head.checkpointDigest !== result.head.digest) throw divergence(result.head.sequence);
+    const all = [...this.digests, ...digests];
+    if (this.known !== null && all[this.known.sequence] !== this.known.digest) {
+      throw new Refusal(
+        'journal_behind',
+        'the journal does not hold the head that the earlier run of this workflow knew',
+      );
+    }
+    this.digests.push(...digests);
+    this.head = head;
+    this.lastWitness = witness;
+  }
+
+  get refusal(): Witness['refusal'] {
+    return this.lastWitness?.refusal ?? null;
+  }
+
+  effects(): readonly (EffectOutcome & { ordinal: number; doubt: string | null })[] {
+    return this.plan.effects.map((effect, ordinal) => {
+      const record = this.head?.effects[ordinal];
+      const found = this.lastWitness?.observations[ordinal];
+      const committed = record?.state === 'committed';
+      return {
+        ordinal,
+        action_id: effect.actionId,
+        tool_id: effect.toolId,
+        state: committed ? 'committed' : isUnknown(found) ? 'unknown' : 'not_sent',
+        evidence: record?.commitEvidenceDigest ?? null,
+        doubt: found?.state === 'ambiguous' ? found.doubt : null,
+      };
+    });
+  }
+}
+
+function isUnknown(found: ProvenObservation | undefined): boolean {
+  return found?.state === 'ambiguous' || found?.state === 'changed';
+}
+
+function divergence(sequence: number): Refusal {
+  return new Refusal(
+    'chain_divergence',
+    `checkpoint ${sequence} of the journal does not follow from its witness; compare worker versions and the journal`,
+  );
+}

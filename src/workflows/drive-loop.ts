@@ -1,0 +1,255 @@
+/**
+ * How a workflow carries a plan: drive, wait, park, follow, until it is closed. Invariant: an execution that did not come
+ * back is unknown, never a failure of the plan; the next one takes the turn anew. Waits are durable timers.
+ */
+import {
+  ActivityFailure,
+  CancellationScope,
+  condition,
+  isCancellation,
+  log,
+  proxyActivities,
+  sleep,
+  type ActivityOptions,
+} from '@temporalio/workflow';
+import {
+  DRIVE_ACTIVITY,
+  isParkable,
+  type CountersignActivities,
+  type DriveIntent,
+  type DriveResult,
+} from '../activities/contract';
+import { Refusal } from '../rules/refusal';
+import type { ChainKeeper } from './chain-keeper';
+import type { PlanState, PlanStatus } from './messages';
+import { driveSummary, remember, tell } from './story';
+
+/** How the loop was left: the chain is closed, nothing ever happened, or the caller's `pause` asked for a new run. */
+export type LoopEnd = { readonly end: 'closed' | 'renew' } | { readonly end: 'turned_down'; readonly refusal: Refused };
+type Refused = Extract<DriveResult, { status: 'refused' }>;
+
+const ACTIVITY: ActivityOptions = {
+  startToCloseTimeout: '2 hours',
+  heartbeatTimeout: '10 seconds',
+  retry: { maximumAttempts: 1 },
+  cancellationType: 'WAIT_CANCELLATION_COMPLETED',
+};
+const LONGEST_PAUSE_MS = 60_000;
+/** Another driver that shows nothing new for this long is asked no more: we take over. Doubles each time. */
+const FOLLOW_PATIENCE_MS = 10 * 60_000;
+
+export class DriveLoop {
+  state: PlanState = 'driving';
+  reason: PlanStatus['reason'] = null;
+  message: string | null = null;
+  replayed = true;
+  /** Executions that have come back; a handler waits for the next one. */
+  returned = 0;
+  closed = false;
+  private epoch: number | null = null;
+  private mayHaveBegun: boolean;
+  private reclaim = false;
+  private cancelling = false;
+  private woken = false;
+  private failures = 0;
+  private followed = 0;
+  private patienceMs = FOLLOW_PATIENCE_MS;
+  private readonly waited = new Map<string, number>();
+  private scope: CancellationScope | null = null;
+
+  constructor(
+    readonly chain: ChainKeeper,
+    private readonly taskQueue: string | undefined,
+    /** True when the workflow would rather continue as new than wait any longer here. */
+    private readonly wantsRenewal: () => boolean = () => false,
+  ) {
+    this.mayHaveBegun = chain.journalId !== null;
+  }
+
+  /** A person asks to look again, whoever has the turn. */
+  reobserve(): void {
+    this.reclaim = true;
+    this.woken = true;
+  }
+
+  /** Finishes the effect in hand, then closes the plan. */
+  cancel(): void {
+    this.cancelling = true;
+    this.woken = true;
+    this.scope?.cancel();
+  }
+
+  async run(): Promise<LoopEnd> {
+    for (;;) {
+      if (this.cancelling) this.enter('cancelling', null, null);
+      const result = await this.drive(this.cancelling ? 'cancel' : this.state === 'following' ? 'follow' : 'drive');
+      this.returned += 1;
+      const end = result === null ? await this.afterFailure() : await this.after(result);
+      if (end !== null) return end;
+    }
+  }
+
+  status(): PlanStatus {
+    const { chain } = this;
+    return {
+      run_id: chain.plan.runId,
+      journal_id: chain.journalId,
+      state: this.state,
+      phase: chain.head?.phase ?? null,
+      lineage: 1,
+      head: chain.expectedHead,
+      reason: this.reason,
+      message: this.message,
+      effects: chain.effects(),
+    };
+  }
+
+  /** Null when the execution did not come back. */
+  async drive(intent: DriveIntent): Promise<DriveResult | null> {
+    tell(this.status());
+    const options = { ...ACTIVITY, summary: driveSummary(this.status()) };
+    const activities = proxyActivities<CountersignActivities>(
+      this.taskQueue === undefined ? options : { ...options, taskQueue: this.taskQueue },
+    );
+    const { chain } = this;
+    const request = {
+      run_id: chain.plan.runId,
+      lineage: 1,
+      intent,
+      plan: chain.record,
+      journal_id: chain.journalId,
+      expected_head: chain.expectedHead,
+      epoch: this.epoch,
+      reclaim: this.reclaim,
+      waited: [...this.waited].map(([at, ms]) => [...(at.split('/').map(Number) as [number, number]), ms] as const),
+    };
+    try {
+      const scope = new CancellationScope({ cancellable: true });
+      this.scope = intent === 'cancel' ? null : scope;
+      const result = await scope.run(() => activities[DRIVE_ACTIVITY](request));
+      this.failures = 0;
+      this.reclaim = false;
+      return result;
+    } catch (fault) {
+      if (!(fault instanceof ActivityFailure) && !isCancellation(fault)) throw fault;
+      log.warn('countersign: a drive did not come back; its outcome is unknown and will be looked up', {
+        runId: chain.plan.runId,
+        retryState: fault instanceof ActivityFailure ? fault.retryState : 'CANCELLED',
+      });
+      return null;
+    } finally {
+      this.scope = null;
+    }
+  }
+
+  private async after(result: DriveResult): Promise<LoopEnd | null> {
+    const before = this.chain.expectedHead?.digest;
+    try {
+      this.chain.accept(result);
+    } catch (fault) {
+      if (!(fault instanceof Refusal) || !isParkable(fault.code)) throw fault;
+      return this.park(fault.code, fault.message);
+    }
+    this.epoch = result.epoch;
+    this.replayed = this.replayed && result.replayed;
+    const moved = before !== this.chain.expectedHead?.digest;
+    if (moved) this.followed = 0;
+    if (result.status !== 'waiting') this.waited.clear();
+    switch (result.status) {
+      case 'done':
+        this.closed = true;
+        this.enter('closed', null, null);
+        return { end: 'closed' };
+      case 'refused':
+        // After an execution that did not come back, or in a continued run, more may have happened than is known here.
+        return this.mayHaveBegun && isParkable(result.code)
+          ? this.park(result.code, result.message)
+          : { end: 'turned_down', refusal: result };
+      case 'previewed':
+        return { end: 'closed' };
+      case 'stopped':
+        // The same worker may answer at once while it shuts down: leave another the time to take the task.
+        return moved ? null : this.pause('driving', 'settling', null, 200);
+      case 'parked':
+        return this.park(result.reason, result.message);
+      case 'waiting': {
+        const ended = await this.pause('waiting', 'settling', null, result.ms, () => {
+          for (const [ordinal, attempt] of result.pending) {
+            const at = `${ordinal}/${attempt}`;
+            this.waited.set(at, (this.waited.get(at) ?? 0) + result.ms);
+          }
+        });
+        return ended;
+      }
+      case 'fenced':
+        return this.follow();
+    }
+  }
+
+  private async afterFailure(): Promise<LoopEnd | null> {
+    this.epoch = null;
+    this.mayHaveBegun = true;
+    this.failures += 1;
+    if (this.failures === 1) return null;
+    const message = 'drive keeps failing on its workers; look at their logs for the journal or content store fault';
+    const state = this.cancelling ? 'cancelling' : 'waiting';
+    return this.pause(state, 'activity_failed', message, Math.min(500 * 2 ** this.failures, LONGEST_PAUSE_MS));
+  }
+
+  private async follow(): Promise<LoopEnd | null> {
+    if (this.cancelling || this.followed >= this.patienceMs) {
+      if (this.followed >= this.patienceMs) this.patienceMs *= 2;
+      this.followed = 0;
+      this.reclaim = true;
+      this.enter('driving', null, null);
+      return this.cancelling ? this.pause('cancelling', null, null, 1_000) : null;
+    }
+    const ms = Math.min(Math.max(1_000, this.followed), LONGEST_PAUSE_MS / 2);
+    const message = 'another driver has taken over this run; this workflow follows the journal';
+    const end = await this.pause('following', 'another_driver', message, ms, () => (this.followed += ms));
+    if (this.reclaim) this.enter('driving', null, null);
+    return end;
+  }
+
+  private async park(reason: NonNullable<PlanStatus['reason']>, message: string): Promise<LoopEnd | null> {
+    this.enter('parked', reason, message);
+    remember(this.status());
+    await condition(() => this.woken || this.wantsRenewal());
+    return this.rested('driving');
+  }
+
+  /** Waits on a durable timer; `elapsed` runs only when the whole time has passed. */
+  private async pause(
+    state: PlanState,
+    reason: PlanStatus['reason'],
+    message: string | null,
+    ms: number,
+    elapsed?: () => void,
+  ): Promise<LoopEnd | null> {
+    this.enter(state, reason, message);
+    const timer = new CancellationScope({ cancellable: true });
+    const slept = timer
+      .run(() => sleep(ms))
+      .then(
+        () => true,
+        () => false,
+      );
+    if (await Promise.race([slept, condition(() => this.woken).then(() => false)])) elapsed?.();
+    else timer.cancel();
+    return this.rested(state);
+  }
+
+  private rested(next: PlanState): LoopEnd | null {
+    if (!this.woken && this.wantsRenewal()) return { end: 'renew' };
+    this.woken = false;
+    if (next !== 'following') this.enter('driving', null, null);
+    return null;
+  }
+
+  private enter(state: PlanState, reason: PlanStatus['reason'], message: string | null): void {
+    this.state = state;
+    this.reason = reason;
+    this.message = message;
+    tell(this.status());
+  }
+}

@@ -1,0 +1,150 @@
+/**
+ * `governedPlan`: a Temporal workflow that carries one plan from its first checkpoint to its last. Invariant: it ends only
+ * when the chain does, so a closed execution has a closed journal; until then it waits, parks or follows.
+ */
+import {
+  ApplicationFailure,
+  CancelledFailure,
+  CancellationScope,
+  allHandlersFinished,
+  condition,
+  makeContinueAsNewFunc,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow';
+import { RecoveryError } from '../rules/recovery';
+import { Refusal } from '../rules/refusal';
+import { ChainKeeper } from './chain-keeper';
+import { DriveLoop } from './drive-loop';
+import {
+  cancelUpdate,
+  lineageQuery,
+  reobserveUpdate,
+  statusQuery,
+  type EffectOutcome,
+  type GovernedPlanInput,
+  type PlanOutcome,
+  type PlanStatus,
+} from './messages';
+import { remember } from './story';
+
+/** Messages that one run handles before it continues as new; histories stay small however often people ask. */
+const MOST_MESSAGES = 500;
+
+export async function governedPlan(input: GovernedPlanInput): Promise<PlanOutcome> {
+  try {
+    return await carry(input);
+  } catch (fault) {
+    // Anything else than a Temporal failure would be retried for ever as a failed workflow task.
+    if (fault instanceof Refusal) throw ApplicationFailure.nonRetryable(fault.message, fault.code);
+    if (fault instanceof RecoveryError) throw ApplicationFailure.nonRetryable(fault.message, 'invalid_plan');
+    throw fault;
+  }
+}
+
+async function carry(input: GovernedPlanInput): Promise<PlanOutcome> {
+  const chain = new ChainKeeper(input.plan, input.known ?? null);
+  let messages = 0;
+  const wantsRenewal = (): boolean =>
+    (messages >= MOST_MESSAGES || workflowInfo().continueAsNewSuggested) && allHandlersFinished();
+  const loop = new DriveLoop(chain, input.task_queue, wantsRenewal);
+  if (input.preview === true) return preview(loop);
+
+  const handled = async (act: () => void): Promise<PlanStatus> => {
+    messages += 1;
+    const before = loop.returned;
+    act();
+    await condition(() => loop.closed || loop.returned > before);
+    return loop.status();
+  };
+  setHandler(statusQuery, () => loop.status(), { description: 'Where the plan stands, effect by effect.' });
+  setHandler(
+    lineageQuery,
+    () => ({ run_id: chain.plan.runId, journal_id: chain.journalId, lineage: 1, digests: chain.digests }),
+    { description: 'The digests of the checkpoint chain that this history proves.' },
+  );
+  setHandler(reobserveUpdate, () => handled(() => loop.reobserve()), {
+    description: 'Look at every sink again and go on from what is found.',
+  });
+  let cancelled: 'update' | 'temporal' | null = null;
+  setHandler(
+    cancelUpdate,
+    async () => {
+      cancelled ??= 'update';
+      messages += 1;
+      loop.cancel();
+      await condition(() => loop.closed);
+      return loop.status();
+    },
+    { description: 'Send nothing more, record what is committed, and end the plan.' },
+  );
+  CancellationScope.current().cancelRequested.catch(() => {
+    cancelled ??= 'temporal';
+    loop.cancel();
+  });
+
+  const end = await CancellationScope.nonCancellable(() => loop.run());
+  if (end.end === 'renew') return renew(input, chain);
+  loop.closed = true;
+  await CancellationScope.nonCancellable(() => condition(allHandlersFinished));
+  if (end.end === 'turned_down') throw ApplicationFailure.nonRetryable(end.refusal.message, end.refusal.code);
+  remember(loop.status());
+  return concluded(loop, cancelled === 'temporal');
+}
+
+/** The closed chain as the author sees it: a result, a refused effect, or a cancellation. */
+function concluded(loop: DriveLoop, byTemporal: boolean): PlanOutcome {
+  const { chain } = loop;
+  const effects = chain.effects().map(({ ordinal: _ordinal, doubt: _doubt, ...effect }) => effect);
+  const outcome: PlanOutcome = {
+    status: chain.head?.phase === 'completed' ? 'completed' : 'cancelled',
+    run_id: chain.plan.runId,
+    journal_id: chain.journalId ?? '',
+    lineage: 1,
+    head: chain.expectedHead,
+    effects,
+    replayed: loop.replayed,
+    preview: null,
+  };
+  if (outcome.status === 'completed') return outcome;
+  const { refusal } = chain;
+  if (refusal !== null) {
+    throw ApplicationFailure.create({
+      type: 'EffectRejected',
+      nonRetryable: true,
+      message: `effect ${refusal.ordinal} (${chain.plan.effects[refusal.ordinal]?.toolId}) was refused: ${refusal.code}`,
+      details: [{ code: refusal.code, ordinal: refusal.ordinal, ...outcome }],
+    });
+  }
+  if (byTemporal) throw new CancelledFailure('the plan was cancelled', [byState(effects)]);
+  return outcome;
+}
+
+function byState(effects: readonly EffectOutcome[]): Record<'committed' | 'not_sent' | 'unknown', readonly string[]> {
+  const of = (state: EffectOutcome['state']): readonly string[] =>
+    effects.filter((effect) => effect.state === state).map((effect) => effect.action_id);
+  return { committed: of('committed'), not_sent: of('not_sent'), unknown: of('unknown') };
+}
+
+async function preview(loop: DriveLoop): Promise<PlanOutcome> {
+  const result = await loop.drive('preview');
+  if (result === null) throw ApplicationFailure.nonRetryable('no worker answered the look-ups', 'preview_failed');
+  if (result.status === 'refused') throw ApplicationFailure.nonRetryable(result.message, result.code);
+  loop.chain.accept(result);
+  return {
+    status: 'previewed',
+    run_id: loop.chain.plan.runId,
+    journal_id: result.journal_id,
+    lineage: 1,
+    head: loop.chain.expectedHead,
+    effects: [],
+    replayed: result.replayed,
+    preview: result.status === 'previewed' ? result.effects : [],
+  };
+}
+
+function renew(input: GovernedPlanInput, chain: ChainKeeper): Promise<never> {
+  const { position } = chain;
+  const continueAs = makeContinueAsNewFunc<typeof governedPlan>();
+  return continueAs(position === undefined ? input : { ...input, known: position });
+}

@@ -1,0 +1,80 @@
+/**
+ * What a governed plan takes in and gives out: input, outcome, queries and Updates. Invariant: no content; names and shapes
+ * here are an interface to users and scripts, and only grow.
+ */
+import { defineQuery, defineUpdate } from '@temporalio/workflow';
+import type { ParkReason, PreviewedEffect } from '../activities/contract';
+import type { Dict } from '../rules/fields';
+
+/** Where a history stood in its journal; carried through continue-as-new. */
+export interface KnownHead {
+  readonly journal_id: string;
+  readonly sequence: number;
+  readonly digest: string;
+}
+
+export interface GovernedPlanInput {
+  /** The content-free plan, as `countersign plan` or the client makes it. */
+  readonly plan: Dict;
+  /** Only look up what the sinks hold, write nothing, and return. @default false */
+  readonly preview?: boolean;
+  /** Task queue of the workers that have the plan's sinks. @default the workflow's own */
+  readonly task_queue?: string;
+  /** Set by continue-as-new. */
+  readonly known?: KnownHead;
+}
+
+/** What became of one effect. `unknown`: nobody could prove it; look at the sink. */
+export interface EffectOutcome {
+  readonly action_id: string;
+  readonly tool_id: string;
+  readonly state: 'committed' | 'not_sent' | 'unknown';
+  /** Digest of the commit evidence; null unless committed. */
+  readonly evidence: string | null;
+}
+
+export interface PlanOutcome {
+  readonly status: 'completed' | 'cancelled' | 'previewed';
+  readonly run_id: string;
+  readonly journal_id: string;
+  readonly lineage: number;
+  /** The last checkpoint; null for a preview. */
+  readonly head: { readonly sequence: number; readonly digest: string } | null;
+  readonly effects: readonly EffectOutcome[];
+  /** The run had been finished before: nothing was sent for this request. */
+  readonly replayed: boolean;
+  readonly preview: readonly PreviewedEffect[] | null;
+}
+
+export const PLAN_STATES = ['driving', 'waiting', 'parked', 'following', 'cancelling', 'closed'] as const;
+export type PlanState = (typeof PLAN_STATES)[number];
+
+export interface PlanStatus {
+  readonly run_id: string;
+  readonly journal_id: string | null;
+  readonly state: PlanState;
+  readonly phase: string | null;
+  readonly lineage: number;
+  readonly head: { readonly sequence: number; readonly digest: string } | null;
+  /** Why a person is needed, or why the plan is waiting. */
+  readonly reason: ParkReason | 'activity_failed' | 'settling' | 'another_driver' | null;
+  readonly message: string | null;
+  readonly effects: readonly (EffectOutcome & { readonly ordinal: number; readonly doubt: string | null })[];
+}
+
+export interface PlanLineage {
+  readonly run_id: string;
+  readonly journal_id: string | null;
+  readonly lineage: number;
+  /** Checkpoint digests in order of their sequence. */
+  readonly digests: readonly string[];
+}
+
+export const statusQuery = defineQuery<PlanStatus>('status');
+export const lineageQuery = defineQuery<PlanLineage>('lineage');
+
+/** Looks at every sink again and goes on from what is found. Answers where that led. */
+export const reobserveUpdate = defineUpdate<PlanStatus>('reobserve');
+
+/** Sends nothing more, records what is committed and what is not, and ends the plan. Answers where that led. */
+export const cancelUpdate = defineUpdate<PlanStatus>('cancel');
