@@ -2,7 +2,7 @@
  * canonical.json: a value to its canonical text and digest.
  */
 import { canonicalJson, sha256Digest } from '../../src/rules/recovery';
-import { judge, readVectors, type RowHead, type RowResult } from './row';
+import { judge, type RowHead, type RowResult } from './judge';
 import { untag, type Tagged } from './tagged';
 
 const FILE = 'canonical.json';
@@ -13,8 +13,11 @@ interface Case extends RowHead {
   readonly sha256?: string;
 }
 
-export function run(folder: string): RowResult[] {
-  const { cases } = readVectors<{ readonly cases: readonly Case[] }>(folder, FILE);
+interface Canonical {
+  readonly cases: readonly Case[];
+}
+
+export function check({ cases }: Canonical): RowResult[] {
   return cases.map((row) =>
     judge(FILE, row, { canonical: row.canonical, sha256: row.sha256 }, () => {
       const canonical = canonicalJson(untag(row.value));

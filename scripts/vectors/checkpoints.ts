@@ -9,7 +9,8 @@ import {
   RecoveryCheckpoint,
   validateCheckpointLineage,
 } from '../../src/rules/recovery';
-import { judge, readVectors, type Answer, type RowHead, type RowResult } from './row';
+import { judge, type Answer, type RowHead, type RowResult } from './judge';
+import { utf8Bytes } from './tagged';
 
 const FILE = 'checkpoints.json';
 
@@ -35,8 +36,7 @@ interface Checkpoints {
   readonly standalone: readonly Standalone[];
 }
 
-export function run(folder: string): RowResult[] {
-  const { lineages, standalone } = readVectors<Checkpoints>(folder, FILE);
+export function check({ lineages, standalone }: Checkpoints): RowResult[] {
   return [
     ...lineages.map((row) => {
       const { phases, effects, head_digest: head } = row;
@@ -52,7 +52,7 @@ export function run(folder: string): RowResult[] {
     }),
     ...standalone.map((row) =>
       judge(FILE, row, { ...expected(row), sequence: row.sequence }, () => {
-        const checkpoint = RecoveryCheckpoint.fromJson(Buffer.from(row.bytes, 'utf8'));
+        const checkpoint = RecoveryCheckpoint.fromJson(utf8Bytes(row.bytes));
         return { ...spell(checkpoint), sequence: checkpoint.sequence.toString() };
       }),
     ),
@@ -69,7 +69,7 @@ function spell(checkpoint: RecoveryCheckpoint): Answer {
   const agree =
     canonicalJson(RecoveryCheckpoint.toDict(checkpoint)) === bytes &&
     RecoveryCheckpoint.toJson(RecoveryCheckpoint.create(checkpoint)) === bytes &&
-    isCanonicalCheckpoint(Buffer.from(bytes, 'utf8'), checkpoint);
+    isCanonicalCheckpoint(utf8Bytes(bytes), checkpoint);
   const file = checkpointFileName(checkpoint.sequence);
   return { file, digest: checkpoint.checkpointDigest, bytes: agree ? bytes : 'writers disagree' };
 }

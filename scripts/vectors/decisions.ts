@@ -12,7 +12,7 @@ import {
   type EffectObservationInput,
   type RecoveryDecisionInput,
 } from '../../src/rules/recovery';
-import { answerOf, judge, readVectors, textOf, type Answer, type RowHead, type RowResult } from './row';
+import { answerOf, judge, textOf, type Answer, type RowHead, type RowResult } from './judge';
 import { untag, type Tagged } from './tagged';
 
 const FILE = 'decisions.json';
@@ -63,8 +63,7 @@ interface Decisions {
   readonly observation_objects: readonly (RowHead & { readonly fields: ObservationFields })[];
 }
 
-export function run(folder: string): RowResult[] {
-  const file = readVectors<Decisions>(folder, FILE);
+export function check(file: Decisions): RowResult[] {
   return [
     ...file.cases.map((row) => {
       const { disposition, reason, decision, evidence_digest: evidence } = row;

@@ -13,7 +13,7 @@ import {
   type EffectKind,
   type GovernedId,
 } from '../../src/rules/recovery';
-import { judge, readVectors, type Answer, type RowHead, type RowResult } from './row';
+import { judge, type Answer, type RowHead, type RowResult } from './judge';
 import { untag, type Tagged } from './tagged';
 
 const FILE = 'effects.json';
@@ -54,8 +54,7 @@ interface Effects {
   readonly effect_records: readonly EffectCase[];
 }
 
-export function run(folder: string): RowResult[] {
-  const { idempotency, identifiers, effect_records: records } = readVectors<Effects>(folder, FILE);
+export function check({ idempotency, identifiers, effect_records: records }: Effects): RowResult[] {
   return [
     ...idempotency.map((row) =>
       judge(FILE, row, { preimage: row.preimage, key: row.idempotency_key }, () => {

@@ -3,7 +3,7 @@
  * canonical.
  */
 import { isCanonicalCheckpoint, RecoveryCheckpoint } from '../../src/rules/recovery';
-import { judge, readVectors, type RowHead, type RowResult } from './row';
+import { judge, type RowHead, type RowResult } from './judge';
 import { rawBytes, type RawBytes } from './tagged';
 
 const FILE = 'invalid_checkpoints.json';
@@ -17,8 +17,7 @@ interface InvalidCheckpoints {
   readonly accepted: readonly Accepted[];
 }
 
-export function run(folder: string): RowResult[] {
-  const { cases, accepted } = readVectors<InvalidCheckpoints>(folder, FILE);
+export function check({ cases, accepted }: InvalidCheckpoints): RowResult[] {
   return [
     ...cases.map((row) =>
       judge(FILE, row, {}, () => ({ digest: RecoveryCheckpoint.fromJson(rawBytes(row)).checkpointDigest })),

@@ -8,7 +8,8 @@
 import { existsSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { readVectors, type RowModule, type RowResult } from './row';
+import { type FolderRowModule, type PureRowModule, type RowResult } from './judge';
+import { readVectors } from './row';
 
 interface Source {
   readonly file: string;
@@ -75,8 +76,9 @@ async function runModule(module: string, file: string, folder: string): Promise<
   if (!existsSync(location)) return failed('not built yet');
   const rows: RowResult[] = [];
   try {
-    const { run } = (await import(pathToFileURL(location).href)) as RowModule;
-    for await (const row of await run(folder)) rows.push(row);
+    const loaded = (await import(pathToFileURL(location).href)) as PureRowModule | FolderRowModule;
+    const results = 'check' in loaded ? loaded.check(readVectors(folder, file)) : await loaded.run(folder);
+    for await (const row of results) rows.push(row);
   } catch (fault) {
     return [...rows, ...failed(`the file could not be run: ${fault instanceof Error ? fault.message : String(fault)}`)];
   }

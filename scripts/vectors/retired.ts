@@ -3,7 +3,7 @@
  * need files, are run by `retired-plans`.
  */
 import { RecoveryDecision, recoverWorkflow, RetiredJournalRecord } from '../../src/rules/recovery';
-import { judge, readVectors, type RowHead, type RowResult } from './row';
+import { judge, type RowHead, type RowResult } from './judge';
 import { rawBytes, untag, type RawBytes, type Tagged } from './tagged';
 
 const FILE = 'retired.json';
@@ -23,8 +23,7 @@ interface Retired {
   readonly recover: readonly Recover[];
 }
 
-export function run(folder: string): RowResult[] {
-  const file = readVectors<Retired>(folder, FILE);
+export function check(file: Retired): RowResult[] {
   return [
     ...file.records_accepted.map((row) =>
       judge(FILE, row, { digest: row.digest, again: row.digest }, () => {

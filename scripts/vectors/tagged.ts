@@ -43,8 +43,17 @@ export interface RawBytes {
 }
 
 export function rawBytes(row: RawBytes): Uint8Array {
-  if (row.utf8 !== undefined) return Uint8Array.from(Buffer.from(row.utf8, 'utf8'));
-  if (row.hex !== undefined) return Uint8Array.from(Buffer.from(row.hex, 'hex'));
-  const parts = (row.parts ?? []).flatMap(({ hex, times }) => Array<Buffer>(times).fill(Buffer.from(hex, 'hex')));
-  return Uint8Array.from(Buffer.concat(parts));
+  if (row.utf8 !== undefined) return utf8Bytes(row.utf8);
+  if (row.hex !== undefined) return hexBytes(row.hex);
+  return hexBytes((row.parts ?? []).map(({ hex, times }) => hex.repeat(times)).join(''));
+}
+
+export function utf8Bytes(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
+}
+
+function hexBytes(hex: string): Uint8Array {
+  return Uint8Array.from({ length: hex.length / 2 }, (_, index) =>
+    Number.parseInt(hex.slice(index * 2, index * 2 + 2), 16),
+  );
 }

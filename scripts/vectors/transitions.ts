@@ -2,7 +2,7 @@
  * transitions.json: pairs and lists of valid checkpoints that do or do not make a lineage.
  */
 import { RecoveryCheckpoint, validateCheckpointLineage } from '../../src/rules/recovery';
-import { judge, readVectors, type RowHead, type RowResult } from './row';
+import { judge, type RowHead, type RowResult } from './judge';
 
 const FILE = 'transitions.json';
 
@@ -23,8 +23,7 @@ interface Transitions {
   readonly lineages: readonly Lineage[];
 }
 
-export function run(folder: string): RowResult[] {
-  const { checkpoints, pairs, lineages } = readVectors<Transitions>(folder, FILE);
+export function check({ checkpoints, pairs, lineages }: Transitions): RowResult[] {
   const load = (key: string): RecoveryCheckpoint => RecoveryCheckpoint.fromJson(checkpoints[key] as string);
   return [
     ...pairs.map((row) =>
