@@ -158,6 +158,7 @@ export function isEffectRecord(value: unknown): value is EffectRecord {
 
 /** The same effect, now committed. */
 export function commitEffect(effect: EffectRecord, evidence: string): EffectRecord {
+  if (!isEffectRecord(effect)) return refuse('effects', 'invalid_effect');
   const committed = construct({ ...effect, state: 'committed', commitEvidenceDigest: evidence });
   return carryKey(effect, committed);
 }
