@@ -28,15 +28,16 @@ export interface HttpExchangeOptions {
   readonly maxAnswerBytes?: number;
 }
 
+/** An idle connection is closed before a server is likely to: a send on one that is just being closed ends as unknown. */
+const MAX_IDLE_MS = 4000;
+
 export class HttpExchange {
   readonly #agents: { readonly 'http:': http.Agent; readonly 'https:': https.Agent };
   readonly #maxAnswerBytes: number;
 
   constructor({ maxSockets = 16, maxAnswerBytes = 1024 * 1024 }: HttpExchangeOptions = {}) {
-    this.#agents = {
-      'http:': new http.Agent({ keepAlive: true, maxSockets }),
-      'https:': new https.Agent({ keepAlive: true, maxSockets }),
-    };
+    const pool = { keepAlive: true, maxSockets, timeout: MAX_IDLE_MS };
+    this.#agents = { 'http:': new http.Agent(pool), 'https:': new https.Agent(pool) };
     this.#maxAnswerBytes = maxAnswerBytes;
   }
 
@@ -49,12 +50,17 @@ export class HttpExchange {
         if (!connected) resolve('not_connected');
         else reject(new SinkError(signal.aborted ? 'deadline_passed' : code, context, detail ? { detail } : {}));
       };
-      const outgoing = (secure ? https : http).request(request.url, {
-        method: request.method,
-        headers: { ...request.headers, 'content-length': Buffer.byteLength(request.body ?? '') },
-        agent: secure ? this.#agents['https:'] : this.#agents['http:'],
-        signal,
-      });
+      let outgoing: http.ClientRequest;
+      try {
+        outgoing = (secure ? https : http).request(request.url, {
+          method: request.method,
+          headers: { ...request.headers, 'content-length': Buffer.byteLength(request.body ?? '') },
+          agent: secure ? this.#agents['https:'] : this.#agents['http:'],
+          signal,
+        });
+      } catch {
+        return resolve('not_connected'); // A header that cannot be written. The error itself could quote it.
+      }
       outgoing.once('socket', (socket) => {
         if (!socket.connecting) connected = true;
         else socket.once(secure ? 'secureConnect' : 'connect', () => (connected = true));

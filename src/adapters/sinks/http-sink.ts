@@ -91,11 +91,15 @@ export interface HttpSinkOptions {
 const HORIZONLESS = { replays: 'always', refuses: 'always', carries_out: 'no' } as const;
 const WITH_HORIZON = { replays: 'within_horizon', refuses: 'within_horizon', carries_out: 'no' } as const;
 
+const LONE_SURROGATE = /\p{Surrogate}/u;
+
 const originOf = (url: string): string => new URL(url.replace(/[{}]/g, '-')).origin;
 
 /** The address for these values, or `null` when they do not fit or would lead anywhere else. */
 export function fillUrl(template: string, values: unknown, origins: ReadonlySet<string>): URL | null {
-  const filled = fillTemplate(template, values, (value) => (value === '' ? null : encodeURIComponent(value)));
+  const filled = fillTemplate(template, values, (value) =>
+    value === '' || LONE_SURROGATE.test(value) ? null : encodeURIComponent(value),
+  );
   if (filled === null || !URL.canParse(filled)) return null;
   const url = new URL(filled);
   // `.` and `..` would be resolved away, so the parsed address must read exactly as it was filled.
