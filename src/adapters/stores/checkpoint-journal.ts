@@ -33,6 +33,7 @@ import {
   TEMPORARY_PREFIX,
 } from '../../rules/recovery';
 import { checkpointFolderView } from './checkpoint-folder-view';
+import { errnoOf } from './file-fault';
 import { FolderSync } from './folder-sync';
 import { checkJournalFolder, makeJournalFolder, refuseJournal } from './journal-folder';
 import { publishFile, type PublishStep, removeQuietly } from './publish-file';
@@ -43,6 +44,11 @@ export interface CheckpointJournalOptions {
 }
 
 export type JournalContent = readonly RecoveryCheckpoint[] | RetiredJournalRecord;
+
+interface JournalState {
+  readonly content: JournalContent;
+  readonly terminalMtimeNs: bigint;
+}
 
 /** Each repetition means that another process made progress meanwhile. */
 const ATTEMPTS = 16;
@@ -106,8 +112,7 @@ export class CheckpointJournal {
     readonly policy: JournalRetentionPolicy;
     readonly now: bigint;
   }): Promise<JournalRetirementPlan | null> {
-    const content = await this.load();
-    return this.#plan(isLineage(content) ? content : [], input);
+    return this.#plan(await this.#state(), input);
   }
 
   /** Replaces the checkpoints by their record. Repeating it finishes a retirement that was interrupted. */
@@ -118,10 +123,10 @@ export class CheckpointJournal {
   }): Promise<RetiredJournalRecord> {
     const { plan } = input;
     requireConfirmedRetirement({ ...input, current: plan }); // what needs no look at the journal
-    const content = await this.load();
-    requireConfirmedRetirement({ ...input, current: this.#current(content, plan, input.now) });
+    const state = await this.#state();
+    requireConfirmedRetirement({ ...input, current: this.#current(state, plan, input.now) });
     try {
-      if (isLineage(content)) await this.#writeRecord(plan.record);
+      if (isLineage(state.content)) await this.#writeRecord(plan.record);
       await this.#syncs.sync(this.directory); // the record is durable before the first checkpoint goes
       this.#deleteCheckpoints(plan.checkpointDigests);
       await this.#syncs.sync(this.directory);
@@ -132,26 +137,31 @@ export class CheckpointJournal {
     return plan.record;
   }
 
+  /** What the folder holds, and when its last file was written. */
+  async #state(): Promise<JournalState> {
+    for (;;) {
+      const content = await this.load();
+      if (!isLineage(content) || content.length === 0) return { content, terminalMtimeNs: 0n };
+      const last = path.join(this.directory, checkpointFileName(BigInt(content.length - 1)));
+      const file = lstatSync(last, { bigint: true, throwIfNoEntry: false });
+      if (file !== undefined) return { content, terminalMtimeNs: file.mtimeNs };
+      // Another process has just retired the journal: the next load finds the record.
+    }
+  }
+
   #plan(
-    lineage: readonly RecoveryCheckpoint[],
+    { content, terminalMtimeNs }: JournalState,
     { policy, now }: { readonly policy: JournalRetentionPolicy; readonly now: bigint },
   ): JournalRetirementPlan | null {
-    const last = path.join(this.directory, checkpointFileName(BigInt(Math.max(0, lineage.length - 1))));
-    const file = lstatSync(last, { bigint: true, throwIfNoEntry: false });
-    const folder = lstatSync(this.directory, { bigint: true });
-    return planRetirement({
-      lineage: file === undefined ? [] : lineage,
-      terminalMtimeNs: file?.mtimeNs ?? 0n,
-      journalBinding: deriveJournalBinding({ device: folder.dev, inode: folder.ino }),
-      now,
-      policy,
-    });
+    const { dev, ino } = lstatSync(this.directory, { bigint: true });
+    const journalBinding = deriveJournalBinding({ device: dev, inode: ino });
+    return planRetirement({ lineage: isLineage(content) ? content : [], terminalMtimeNs, journalBinding, now, policy });
   }
 
   /** The plan as it would be made now. A journal that this very plan retired still agrees with it. */
-  #current(content: JournalContent, plan: JournalRetirementPlan, now: bigint): JournalRetirementPlan | null {
-    if (!isLineage(content)) return content.recordDigest === plan.record.recordDigest ? plan : null;
-    return this.#plan(content, { policy: RetentionPolicy.create({ minimumAgeSeconds: plan.minimumAgeSeconds }), now });
+  #current(state: JournalState, plan: JournalRetirementPlan, now: bigint): JournalRetirementPlan | null {
+    if (!isLineage(state.content)) return state.content.recordDigest === plan.record.recordDigest ? plan : null;
+    return this.#plan(state, { policy: RetentionPolicy.create({ minimumAgeSeconds: plan.minimumAgeSeconds }), now });
   }
 
   async #writeRecord(record: RetiredJournalRecord): Promise<void> {
@@ -168,10 +178,12 @@ export class CheckpointJournal {
     const view = checkpointFolderView(this.directory);
     for (const [index, digest] of digests.entries()) {
       const name = checkpointFileName(BigInt(index));
-      const file = path.join(this.directory, name);
-      if (!lstatSync(file, { throwIfNoEntry: false })?.isFile()) continue;
-      if (digestIn(view.read(name)) !== digest) continue;
-      unlinkSync(file);
+      try {
+        if (view.entryKind(name) !== 'file' || digestIn(view.read(name)) !== digest) continue;
+        unlinkSync(path.join(this.directory, name));
+      } catch (error) {
+        if (errnoOf(error) !== 'ENOENT') throw error; // deleted already
+      }
       this.#onStep?.('cleaned');
     }
   }

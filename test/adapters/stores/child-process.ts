@@ -9,7 +9,7 @@ import { afterEach } from 'vitest';
 export interface ChildOptions {
   /** Put before the node command: `sh -c '… exec "$@"' sh`, for limits and mounts of the child alone. */
   readonly prelude?: readonly string[];
-  /** Run as the unprivileged user, when the tests run as root. */
+  /** Give up the superuser's rights once everything is loaded. */
   readonly unprivileged?: boolean;
 }
 
@@ -17,15 +17,12 @@ export interface ChildOptions {
 export type Note = { readonly done: string };
 type Answer = { readonly value: unknown } | { readonly code?: string; readonly message: string };
 
-const NOBODY = 65534;
 const running = new Set<ChildProcess>();
 
 afterEach(() => {
   for (const child of running) child.kill('SIGKILL');
   running.clear();
 });
-
-export const isRoot = (): boolean => process.getuid?.() === 0;
 
 export class Child<Action> {
   readonly notes: Note[] = [];
@@ -56,7 +53,7 @@ export class Child<Action> {
     const [command, ...rest] = [...(options.prelude ?? []), ...node] as [string, ...string[]];
     const child = spawn(command, rest, {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-      ...(options.unprivileged && isRoot() ? { uid: NOBODY, gid: NOBODY } : {}),
+      env: { ...process.env, ...(options.unprivileged ? { RUN_UNPRIVILEGED: '1' } : {}) },
     });
     running.add(child);
     const ready = once(child, 'message');

@@ -13,11 +13,12 @@ import { expect, test } from 'vitest';
 import { fileStore } from '../../../src/adapters/stores';
 import { storeFault } from '../../../src/adapters/stores/file-fault';
 import { type StoreErrorCode } from '../../../src/ports';
-import { Child, isRoot } from './child-process';
+import { isSuperuser } from '../../../scripts/vectors/unprivileged';
+import { Child } from './child-process';
 import { type Action } from './store-child';
 import { workFolder } from './work-folder';
 
-const NAMESPACE = isRoot() ? ['unshare', '-m'] : ['unshare', '-rm'];
+const NAMESPACE = isSuperuser() ? ['unshare', '-m'] : ['unshare', '-rm'];
 const run = (script: string, ...args: string[]): string[] => ['sh', '-c', script, 'sh', ...args];
 const value = (kib: number): string => 'x'.repeat(kib * 1024);
 

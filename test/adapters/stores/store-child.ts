@@ -4,6 +4,7 @@
  */
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
+import { becomeUnprivileged } from '../../../scripts/vectors/unprivileged';
 import { fileStore } from '../../../src/adapters/stores';
 import { bytes, text } from './values';
 
@@ -15,6 +16,7 @@ export type Action =
   | { readonly act: 'exhaust' | 'release' }
   | { readonly act: 'command'; readonly command: readonly [string, ...string[]] };
 
+if (process.env.RUN_UNPRIVILEGED) becomeUnprivileged();
 const [root, killAt] = process.argv.slice(2);
 const store = fileStore(root as string, {
   onStep: (step) => {
