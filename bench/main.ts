@@ -1,0 +1,137 @@
+/**
+ * `npm run bench [-- --json] [--quick] [--only normal|lifted]`: what Countersign costs, as ratios to plain Temporal and to a hand-written
+ * look up, dispatch, record workflow, measured in one interleaved run. Twice: as the dev server is, and with its limit of
+ * one step per 50 ms lifted, which shows costs that the limit hides.
+ */
+import { DefaultLogger, Runtime } from '@temporalio/worker';
+import { carrierWorkflowId } from '../src/rules/plans/identity';
+import { interleave, type Variant } from './measure';
+import { withBench, type Bench } from './setup';
+
+export const LIMITS = {
+  ordered100_vs_plain: { normal: 0.1, lifted: 0.15, better: 'lower' },
+  ordered100_vs_loop: { normal: 2, lifted: 2, better: 'lower' },
+  single_vs_plain: { normal: 1.3, lifted: 1.3, better: 'lower' },
+  single_vs_handwritten: { normal: 0.8, lifted: 0.8, better: 'lower' },
+  throughput_vs_plain: { normal: 1, lifted: 1, better: 'higher' },
+  throughput_vs_handwritten: { normal: 2, lifted: 2, better: 'higher' },
+} as const;
+type Ratio = keyof typeof LIMITS;
+type Ratios = Record<Ratio, number>;
+
+const CONCURRENT = 100;
+
+const say = (line: string): void => void process.stderr.write(`${line}\n`);
+
+async function measure(bench: Bench, rounds: { single: number; ordered: number; throughput: number }): Promise<Ratios> {
+  const governed = (label: string, count: number): Variant => ({
+    name: 'governed',
+    run: async (round) => bench.governed(await bench.prepare(`${label}-${round}`, count)),
+  });
+  const other = (workflow: 'plain' | 'handwritten' | 'looped', label: string, count: number): Variant => ({
+    name: workflow,
+    run: (round) => bench.execute(workflow, `${workflow}-${label}-${round}`, count),
+  });
+  const timed = async (label: string, count: number, variants: readonly Variant[]): Promise<Record<string, number>> => {
+    const times = await interleave(variants, count + 1, () => undefined);
+    say(
+      `  ${label}: ${Object.entries(times)
+        .map(([name, ms]) => `${name} ${ms.toFixed(1)} ms`)
+        .join(', ')}`,
+    );
+    return times;
+  };
+
+  const single = await timed('1 effect', rounds.single, [
+    governed('single', 1),
+    other('plain', 'single', 1),
+    other('handwritten', 'single', 1),
+  ]);
+  const ordered = await timed('100 ordered effects', rounds.ordered, [
+    governed('ordered', 100),
+    other('plain', 'ordered', 100),
+  ]);
+  bench.sink.latencyMs = 5;
+  const loop = await timed('100 ordered effects, 5 ms sink', rounds.ordered, [
+    governed('loop', 100),
+    other('looped', 'loop', 100),
+  ]);
+  bench.sink.latencyMs = 0;
+  const crowd = (variant: Variant): Variant => ({
+    name: variant.name,
+    run: async (round) =>
+      void (await Promise.all(
+        Array.from({ length: CONCURRENT }, (_, index) => variant.run(round * CONCURRENT + index)),
+      )),
+  });
+  const throughput = await timed(`${CONCURRENT} plans of 5 effects at once`, rounds.throughput, [
+    crowd(governed('crowd', 5)),
+    crowd(other('plain', 'crowd', 5)),
+    crowd(other('handwritten', 'crowd', 5)),
+  ]);
+  const of = (times: Record<string, number>, name: string): number => times[name] ?? Number.NaN;
+  return {
+    ordered100_vs_plain: of(ordered, 'governed') / of(ordered, 'plain'),
+    ordered100_vs_loop: of(loop, 'governed') / of(loop, 'looped'),
+    single_vs_plain: of(single, 'governed') / of(single, 'plain'),
+    single_vs_handwritten: of(single, 'governed') / of(single, 'handwritten'),
+    throughput_vs_plain: of(throughput, 'plain') / of(throughput, 'governed'),
+    throughput_vs_handwritten: of(throughput, 'handwritten') / of(throughput, 'governed'),
+  };
+}
+
+async function events(bench: Bench): Promise<{ governed100: number; governed1: number; plain100: number }> {
+  const plan = await bench.prepare('events', 100);
+  await bench.governed(plan);
+  const one = await bench.prepare('event', 1);
+  await bench.governed(one);
+  await bench.execute('plain', 'events-plain', 100);
+  return {
+    governed100: await bench.events(carrierWorkflowId(plan.runId)),
+    governed1: await bench.events(carrierWorkflowId(one.runId)),
+    plain100: await bench.events('events-plain'),
+  };
+}
+
+async function main(args: readonly string[]): Promise<void> {
+  const rounds = args.includes('--quick')
+    ? { single: 10, ordered: 2, throughput: 2 }
+    : { single: 60, ordered: 7, throughput: 7 };
+  Runtime.install({
+    telemetryOptions: { logging: { filter: 'ERROR', forward: {} } },
+    logger: new DefaultLogger('ERROR'),
+  });
+  const only = args.includes('--only') ? args[args.indexOf('--only') + 1] : undefined;
+  const wanted = (name: string): boolean => only === undefined || only === name;
+  say('as the dev server is (one step per 50 ms and workflow):');
+  const normal = wanted('normal') ? await withBench(false, (bench) => measure(bench, rounds)) : null;
+  say('with the limit lifted:');
+  const lifted = wanted('lifted')
+    ? await withBench(true, async (bench) => ({ ratios: await measure(bench, rounds), events: await events(bench) }))
+    : null;
+  const report = { ratios: normal, lifted: lifted?.ratios ?? null, events: lifted?.events ?? null };
+  if (args.includes('--json')) process.stdout.write(`${JSON.stringify(report)}\n`);
+  else print(report);
+}
+
+function print(report: { ratios: Ratios | null; lifted: Ratios | null; events: object | null }): void {
+  for (const name of Object.keys(LIMITS) as Ratio[]) {
+    const limit = LIMITS[name];
+    const cell = (value: number | undefined, most: number): string => {
+      if (value === undefined) return 'not measured';
+      const kept = limit.better === 'lower' ? value <= most : value >= most;
+      return `${value.toFixed(3)} ${kept ? 'within' : 'MISSES'} ${limit.better === 'lower' ? '<=' : '>='} ${most}`;
+    };
+    const cells = [cell(report.ratios?.[name], limit.normal), cell(report.lifted?.[name], limit.lifted)];
+    process.stdout.write(`${name.padEnd(28)} ${(cells[0] ?? '').padEnd(26)} lifted ${cells[1]}\n`);
+  }
+  if (report.events !== null) process.stdout.write(`history events: ${JSON.stringify(report.events)}\n`);
+}
+
+main(process.argv.slice(2)).then(
+  () => process.exit(0),
+  (fault: unknown) => {
+    process.stderr.write(`${fault instanceof Error ? (fault.stack ?? fault.message) : String(fault)}\n`);
+    process.exit(1);
+  },
+);
