@@ -7,6 +7,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { Connection } from '@temporalio/client';
+import { endWithUs } from './end-with-us';
 import { findTemporalCli, type FindTemporalCliOptions } from './temporal-cli';
 
 const LOOPBACK = '127.0.0.1';
@@ -174,22 +175,6 @@ async function end(child: ChildProcess, signal: NodeJS.Signals, exited: Promise<
   const force = setTimeout(() => child.kill('SIGKILL'), STOP_PATIENCE_MS);
   await exited;
   clearTimeout(force);
-}
-
-/**
- * A guard in its own process group reads a pipe that only we hold open: when we end, in whatever way, the pipe closes and
- * the guard ends the server. A line on the pipe tells it that the server has ended, so its pid is no longer ours to end.
- * So a library need not touch its host's signal handlers.
- */
-function endWithUs(pid: number, exited: Promise<void>): void {
-  const guard = spawn('/bin/sh', ['-c', 'read -r ended || kill -9 "$1"', 'guard', String(pid)], {
-    detached: true,
-    stdio: ['pipe', 'ignore', 'ignore'],
-  });
-  guard.stdin.on('error', () => undefined);
-  guard.on('error', () => undefined);
-  guard.unref();
-  void exited.then(() => guard.stdin.end('ended\n'));
 }
 
 function listen(child: ChildProcess): { announced(): boolean; tail(): string } {
