@@ -17,6 +17,11 @@ const OPEN_FOLDER = constants.O_RDONLY | (constants.O_DIRECTORY ?? 0);
 export class FolderSync {
   readonly #turns = new Map<string, Turn>();
   readonly #failed = new Set<string>();
+  readonly #flush: (folder: string) => Promise<void>;
+
+  constructor(flush: (folder: string) => Promise<void> = fsyncFolder) {
+    this.#flush = flush;
+  }
 
   /** Makes durable what the folder holds now. */
   sync(folder: string): Promise<void> {
@@ -33,7 +38,7 @@ export class FolderSync {
   }
 
   #start(folder: string): Promise<void> {
-    const running = fsyncFolder(folder).then(
+    const running = this.#flush(folder).then(
       () => {
         this.#failed.delete(folder);
         this.#end(folder);

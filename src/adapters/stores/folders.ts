@@ -11,6 +11,8 @@ import { errnoOf, unsafeEntry } from './file-fault';
 import { type FolderSync } from './folder-sync';
 
 const FOLDER_MODE = 0o700;
+/** Folders remembered as durable. Forgetting them costs one fsync each. */
+const REMEMBERED = 20_000;
 
 export class Folders {
   readonly root: string;
@@ -48,6 +50,7 @@ export class Folders {
       if (!exists) makePrivate(folder);
       if (!exists) isRealFolder(folder, segments, depth);
       await this.#syncs.sync(parent); // also for a folder found here: its maker may have died before this
+      if (this.#durable.size >= REMEMBERED) this.#durable.clear();
       this.#durable.add(folder);
     }
     return folder;

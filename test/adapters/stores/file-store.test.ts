@@ -64,6 +64,19 @@ describe('on disk', () => {
     expect(await fileStore(root).create('f/entry', bytes('whole'))).toBe(visible ? 'identical' : 'created');
   });
 
+  test('a link whose answer was lost, and which is refused when repeated, still counts as ours', async () => {
+    const root = workFolder();
+    const store = fileStore(root, {
+      onStep: (step) => {
+        if (step !== 'synced') return;
+        const [temporary] = fs.readdirSync(path.join(root, '.tmp')) as [string];
+        fs.linkSync(path.join(root, '.tmp', temporary), path.join(root, 'entry'));
+      },
+    });
+    expect(await store.create('entry', bytes('mine'))).toBe('created');
+    expect(await store.create('entry', bytes('mine'))).toBe('identical');
+  });
+
   test('an entry larger than the limit is neither written nor read', async () => {
     const root = workFolder();
     await fileStore(root).create('large', bytes('12345'));
