@@ -7,3 +7,11 @@ export { FAULT_KINDS, type Fault, type FaultKind } from './faults';
 export { type FhirServer, type FhirServerOptions, startFhirServer } from './fhir-server';
 export { startIdempotencyServer } from './idempotency-server';
 export { type SinkServer, type SinkServerOptions } from './sink-server';
+export { recordHistory, type RecordedHistory } from './history-file';
+export {
+  assertReplayAndVerify,
+  replayAndVerify,
+  type ReplayAndVerifyOptions,
+  type ReplayFailure,
+  type ReplayReport,
+} from './replay';

@@ -31,5 +31,5 @@ async function isNeeded(project: TestProject): Promise<boolean> {
   const { filenamePattern } = project.vitest as { filenamePattern?: string[] };
   const { testFiles } = await project.globTestFiles(filenamePattern);
   const texts = await Promise.all(testFiles.map((file) => readFile(file, 'utf8')));
-  return texts.some((text) => /support\/temporal['"]/.test(text));
+  return texts.some((text) => /support\/(temporal|rig)['"]/.test(text));
 }

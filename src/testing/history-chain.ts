@@ -1,0 +1,145 @@
+/**
+ * The chains that a history proves. Invariant: a digest counts as proven only when it was derived here from the plan and the
+ * witnesses that the history itself holds; what the history merely claims proves nothing.
+ */
+import { defaultPayloadConverter, type DataConverter, type Payload, type PayloadConverter } from '@temporalio/common';
+import { DRIVE_ACTIVITY, type DriveRequest, type DriveResult } from '../activities/contract';
+import { ChainKeeper } from '../workflows/chain-keeper';
+import type { KnownHead } from '../workflows/messages';
+import type { HistoryEventJson, HistoryJson } from './history-json';
+
+/** One lineage as one history knows it. */
+export interface ProvenChain {
+  readonly runId: string;
+  readonly lineage: number;
+  readonly journalId: string | null;
+  /** Digests by sequence; a continued run may know a later one before it has seen those in between. */
+  readonly digests: ReadonlyMap<number, string>;
+}
+
+export interface ChainReading {
+  readonly chains: readonly ProvenChain[];
+  readonly problems: readonly string[];
+}
+
+interface WirePayloads {
+  readonly payloads?: readonly { readonly metadata?: Readonly<Record<string, string>>; readonly data?: string }[];
+}
+type Attributes = Readonly<Record<string, unknown>>;
+
+export async function readChains(history: HistoryJson, converter: DataConverter | undefined): Promise<ChainReading> {
+  const decode = decoder(converter);
+  const scheduled = new Map<string, DriveRequest>();
+  const open = new Map<string, OpenChain>();
+  const problems: string[] = [];
+  for (const event of history.events) {
+    try {
+      const request = await scheduledDrive(event, decode);
+      if (request !== null) scheduled.set(event.eventId, request);
+      const completed = await completedDrive(event, scheduled, decode);
+      if (completed === null) continue;
+      const id = `${completed.request.run_id}/${completed.request.lineage}`;
+      const chain = open.get(id) ?? new OpenChain(completed.request);
+      open.set(id, chain);
+      chain.take(completed);
+    } catch (fault) {
+      problems.push(`event ${event.eventId}: ${(fault as Error).message}`);
+    }
+  }
+  const known = await knownAtStart(history, decode);
+  if (known !== null) open.get(`${known.runId}/1`)?.remember(known.head);
+  return { chains: [...open.values()].map((chain) => chain.proven()), problems };
+}
+
+class OpenChain {
+  private readonly keeper: ChainKeeper;
+  private readonly digests = new Map<number, string>();
+  private journalId: string | null;
+
+  constructor(private readonly first: DriveRequest) {
+    this.keeper = new ChainKeeper(first.plan, null);
+    this.journalId = first.journal_id;
+  }
+
+  take({ request, result }: { request: DriveRequest; result: DriveResult }): void {
+    if (request.expected_head !== null) this.digests.set(request.expected_head.sequence, request.expected_head.digest);
+    this.keeper.accept(result);
+    this.journalId ??= this.keeper.journalId;
+    for (const [sequence, digest] of this.keeper.digests.entries()) this.digests.set(sequence, digest);
+  }
+
+  remember(head: KnownHead): void {
+    const derived = this.keeper.digests[head.sequence];
+    if (derived === undefined) this.digests.set(head.sequence, head.digest);
+    this.journalId = head.journal_id;
+  }
+
+  proven(): ProvenChain {
+    const { run_id: runId, lineage } = this.first;
+    return { runId, lineage, journalId: this.journalId, digests: this.digests };
+  }
+}
+
+type Decode = (wire: unknown) => Promise<unknown>;
+
+async function scheduledDrive(event: HistoryEventJson, decode: Decode): Promise<DriveRequest | null> {
+  const attributes = event['activityTaskScheduledEventAttributes'] as Attributes | undefined;
+  if ((attributes?.['activityType'] as { name?: string } | undefined)?.name !== DRIVE_ACTIVITY) return null;
+  return (await decode(attributes?.['input'])) as DriveRequest;
+}
+
+async function completedDrive(
+  event: HistoryEventJson,
+  scheduled: ReadonlyMap<string, DriveRequest>,
+  decode: Decode,
+): Promise<{ request: DriveRequest; result: DriveResult } | null> {
+  const attributes = event['activityTaskCompletedEventAttributes'] as Attributes | undefined;
+  const request = scheduled.get(String(attributes?.['scheduledEventId']));
+  if (request === undefined) return null;
+  return { request, result: (await decode(attributes?.['result'])) as DriveResult };
+}
+
+/** What an earlier run of the same workflow handed on. */
+async function knownAtStart(history: HistoryJson, decode: Decode): Promise<{ runId: string; head: KnownHead } | null> {
+  const started = history.events[0]?.['workflowExecutionStartedEventAttributes'] as Attributes | undefined;
+  try {
+    const input = (await decode(started?.['input'])) as { plan?: { run_id?: unknown }; known?: KnownHead } | null;
+    const runId = input?.plan?.run_id;
+    if (typeof runId !== 'string' || typeof input?.known?.digest !== 'string') return null;
+    return { runId, head: input.known };
+  } catch {
+    return null; // an author's own input, of whatever form
+  }
+}
+
+function decoder(converter: DataConverter = {}): Decode {
+  const { payloadConverter } =
+    converter.payloadConverterPath === undefined ? DEFAULT : loaded(converter.payloadConverterPath);
+  const codecs = [...(converter.payloadCodecs ?? [])].reverse();
+  return async (wire) => {
+    const [first] = (wire as WirePayloads | null | undefined)?.payloads ?? [];
+    if (first === undefined) return null;
+    let payloads: Payload[] = [fromWire(first)];
+    for (const codec of codecs) payloads = await codec.decode(payloads);
+    try {
+      return payloadConverter.fromPayload(payloads[0] as Payload);
+    } catch (cause) {
+      throw new Error('a payload cannot be read; pass the data converter that wrote this history', { cause });
+    }
+  };
+}
+
+const DEFAULT = { payloadConverter: defaultPayloadConverter };
+
+function loaded(file: string): { payloadConverter: PayloadConverter } {
+  // The SDK loads a converter in the same way, by its path.
+  // eslint-disable-next-line @typescript-eslint/no-require-imports
+  return require(file) as { payloadConverter: PayloadConverter };
+}
+
+function fromWire(wire: { readonly metadata?: Readonly<Record<string, string>>; readonly data?: string }): Payload {
+  const metadata = Object.entries(wire.metadata ?? {}).map(([name, text]) => [name, bytes(text)] as const);
+  return { metadata: Object.fromEntries(metadata), data: bytes(wire.data ?? '') };
+}
+
+const bytes = (base64: string): Uint8Array => new Uint8Array(Buffer.from(base64, 'base64'));
