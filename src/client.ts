@@ -4,6 +4,7 @@
  */
 import type { Client, WorkflowHandle } from '@temporalio/client';
 import { Contents } from './activities/contents';
+import { Journal } from './activities/journal';
 import type { Store } from './ports';
 import { draftFromJson, planFromDraft } from './rules/plans/draft';
 import { carrierWorkflowId } from './rules/plans/identity';
@@ -16,6 +17,8 @@ export type { GovernedPlan } from './rules/plans/plan';
 
 export interface PlanClientOptions {
   readonly client: Client;
+  /** The journal that the workers write. Given, a worker with another journal refuses the plan. @default any worker's */
+  readonly store?: Store;
   /** The content store that the workers read. */
   readonly contents: Store;
   /** Task queue of the workers that have the plan's sinks. */
@@ -52,7 +55,7 @@ export class PlanClient {
 
   /** Starts the plan, or follows the execution that already carries this run. */
   async start(plan: GovernedPlan): Promise<PlanHandle> {
-    const input: GovernedPlanInput = { plan: planToRecord(plan) };
+    const input = await this.input(plan);
     const workflowId = carrierWorkflowId(plan.runId);
     const workflow = await this.options.client.workflow.start<typeof governedPlan>('governedPlan', {
       workflowId,
@@ -74,10 +77,16 @@ export class PlanClient {
     return this.options.client.workflow.execute<typeof governedPlan>('governedPlan', {
       workflowId: `${carrierWorkflowId(plan.runId)}/preview`,
       taskQueue: this.options.taskQueue,
-      args: [{ plan: planToRecord(plan), preview: true }],
+      args: [{ ...(await this.input(plan)), preview: true }],
       workflowIdConflictPolicy: 'USE_EXISTING',
       workflowIdReusePolicy: 'ALLOW_DUPLICATE',
     });
+  }
+
+  private async input(plan: GovernedPlan): Promise<GovernedPlanInput> {
+    const { store } = this.options;
+    const record = planToRecord(plan);
+    return store === undefined ? { plan: record } : { plan: record, journal_id: await new Journal(store).id() };
   }
 
   getHandle(runId: string): PlanHandle {

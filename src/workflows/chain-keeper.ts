@@ -5,7 +5,7 @@
 import type { DriveResult } from '../activities/contract';
 import { planFromRecord, openingCheckpoint, type GovernedPlan } from '../rules/plans/plan';
 import type { Dict } from '../rules/fields';
-import type { RecoveryCheckpoint } from '../rules/recovery';
+import { RecoveryError, validateSuccessor, type RecoveryCheckpoint } from '../rules/recovery';
 import { Refusal } from '../rules/refusal';
 import { deriveNext, witnessFromRecord, type ProvenObservation, type Witness } from '../rules/sends/witness';
 import type { EffectOutcome, KnownHead } from './messages';
@@ -19,10 +19,11 @@ export class ChainKeeper {
 
   constructor(
     readonly record: Dict,
-    private readonly known: KnownHead | null,
+    readonly known: KnownHead | null,
+    journalId: string | null = null,
   ) {
     this.plan = planFromRecord(record);
-    this.journalId = known?.journal_id ?? null;
+    this.journalId = known?.journal_id ?? journalId;
   }
 
   get expectedHead(): { sequence: number; digest: string } | null {
@@ -45,9 +46,10 @@ export class ChainKeeper {
     const digests = this.head === null ? [head.checkpointDigest] : [];
     let witness = this.lastWitness;
     for (const step of result.steps) {
-      witness = witnessFromRecord(step);
-      const { checkpoint } = deriveNext(head, witness);
-      if (checkpoint.checkpointDigest !== witness.checkpointDigest) throw divergence(Number(checkpoint.sequence));
+      const next = successor(head, step);
+      if (next === null) throw divergence(Number(head.sequence) + 1);
+      const { checkpoint } = next;
+      witness = next.witness;
       digests.push(checkpoint.checkpointDigest);
       head = checkpoint;
     }
@@ -82,6 +84,19 @@ export class ChainKeeper {
         doubt: found?.state === 'ambiguous' ? found.doubt : null,
       };
     });
+  }
+}
+
+/** Null when the step is no witness, derives another checkpoint, or one that may not stand behind `head`. */
+function successor(head: RecoveryCheckpoint, step: Dict): { checkpoint: RecoveryCheckpoint; witness: Witness } | null {
+  try {
+    const witness = witnessFromRecord(step);
+    const { checkpoint } = deriveNext(head, witness);
+    validateSuccessor(head, checkpoint, head.sequence + 1n);
+    return checkpoint.checkpointDigest === witness.checkpointDigest ? { checkpoint, witness } : null;
+  } catch (fault) {
+    if (fault instanceof Refusal || fault instanceof RecoveryError) return null;
+    throw fault;
   }
 }
 

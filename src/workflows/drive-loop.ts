@@ -63,7 +63,7 @@ export class DriveLoop {
     /** True when the workflow would rather continue as new than wait any longer here. */
     private readonly wantsRenewal: () => boolean = () => false,
   ) {
-    this.mayHaveBegun = chain.journalId !== null;
+    this.mayHaveBegun = chain.known !== null;
   }
 
   /** A person asks to look again, whoever has the turn. */

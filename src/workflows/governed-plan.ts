@@ -43,7 +43,7 @@ export async function governedPlan(input: GovernedPlanInput): Promise<PlanOutcom
 }
 
 async function carry(input: GovernedPlanInput): Promise<PlanOutcome> {
-  const chain = new ChainKeeper(input.plan, input.known ?? null);
+  const chain = new ChainKeeper(input.plan, input.known ?? null, input.journal_id ?? null);
   let messages = 0;
   const wantsRenewal = (): boolean =>
     (messages >= MOST_MESSAGES || workflowInfo().continueAsNewSuggested) && allHandlersFinished();

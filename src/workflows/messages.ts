@@ -16,6 +16,8 @@ export interface KnownHead {
 export interface GovernedPlanInput {
   /** The content-free plan, as `countersign plan` or the client makes it. */
   readonly plan: Dict;
+  /** The journal that this plan belongs to; a worker that writes another one refuses it. @default the first worker's */
+  readonly journal_id?: string;
   /** Only look up what the sinks hold, write nothing, and return. @default false */
   readonly preview?: boolean;
   /** Task queue of the workers that have the plan's sinks. @default the workflow's own */
