@@ -61,6 +61,8 @@ async function checkedDrive(engine: Engine, caller: Caller, request: DriveReques
   const held = await takeTurn(engine, caller, plan.runId, request.lineage, claim);
   if (held === null) return { ...found, status: 'fenced' };
   const head = last ?? (await open(engine, plan, request.lineage));
+  // From here on a refusal is a question to a person: somebody, perhaps we, may have sent something.
+  found.head = headOf(head);
   if (held.turn === 'take_over' || request.intent === 'cancel') {
     await closeSlots(engine, plan.runId, held, head, request.lineage);
   }
@@ -161,7 +163,7 @@ async function preview(
   head: RecoveryCheckpoint,
   targets: readonly Target[],
 ): Promise<DriveStatus> {
-  const known = await observeAll(engine, caller, plan.runId, null, head, targets, []);
+  const known = await observeAll(engine, caller, plan.runId, null, head, targets, { waited: [], intent: 'preview' });
   return {
     status: 'previewed',
     effects: known.map((effect) => {

@@ -54,12 +54,12 @@ export class Journal {
     if (bytes === null) {
       throw new Refusal('journal_missing', 'this store holds no journal; make one with "countersign journal init"');
     }
-    return journalIdFromBytes(bytes);
+    return entry('journal.json', () => journalIdFromBytes(bytes));
   }
 
   async plan(runId: string): Promise<GovernedPlan | null> {
     const bytes = await this.store.read(`${runId}/plan.json`);
-    return bytes === null ? null : parseRecord(bytes, 'plan', planFromRecord);
+    return bytes === null ? null : entry(`${runId}/plan.json`, () => parseRecord(bytes, 'plan', planFromRecord));
   }
 
   async createPlan(plan: GovernedPlan): Promise<void> {
@@ -106,7 +106,13 @@ export class Journal {
 
   async epochs(runId: string): Promise<readonly EpochRecord[]> {
     const names = await this.store.list(`${runId}/epochs`);
-    return Promise.all(names.map(async (name) => epochFromBytes(await this.mustRead(`${runId}/epochs/${name}`))));
+    return Promise.all(
+      names.map(async (name) => {
+        const path = `${runId}/epochs/${name}`;
+        const bytes = await this.mustRead(path);
+        return entry(path, () => epochFromBytes(bytes));
+      }),
+    );
   }
 
   takeEpoch(runId: string, record: EpochRecord): Promise<CreateOutcome> {
@@ -128,11 +134,20 @@ export class Journal {
     const ends = new Map<number, SendEnd>();
     const records = new Map<number, SlotRecord>();
     for (const name of await this.store.list(folder)) {
-      const entry = parseAttemptName(name);
-      if (entry === null) throw new Refusal('journal_invalid', 'holds an entry that is no slot', `sends/${key}`);
-      const bytes = await this.mustRead(`${folder}/${name}`);
-      if (entry.end) ends.set(entry.attempt, endFromBytes(bytes));
-      else records.set(entry.attempt, slotFromBytes(bytes));
+      const attempt = parseAttemptName(name);
+      if (attempt === null) throw new Refusal('journal_invalid', 'holds an entry that is no slot', `sends/${key}`);
+      const path = `${folder}/${name}`;
+      const bytes = await this.mustRead(path);
+      if (attempt.end)
+        ends.set(
+          attempt.attempt,
+          entry(path, () => endFromBytes(bytes)),
+        );
+      else
+        records.set(
+          attempt.attempt,
+          entry(path, () => slotFromBytes(bytes)),
+        );
     }
     return [...records].map(([attempt, record]) => ({ attempt, record, end: ends.get(attempt) ?? null }));
   }
@@ -206,6 +221,16 @@ export function planConflict(): Refusal {
 
 function derives(previous: RecoveryCheckpoint, next: RecoveryCheckpoint, witness: Witness): boolean {
   return readable(() => deriveNext(previous, witness).checkpoint.checkpointDigest) === next.checkpointDigest;
+}
+
+/** Whatever is wrong with an entry is a fault of the journal, never of the request that came upon it. */
+function entry<T>(path: string, read: () => T): T {
+  try {
+    return read();
+  } catch (fault) {
+    if (!(fault instanceof Refusal) && !(fault instanceof RecoveryError)) throw fault;
+    throw new Refusal('journal_invalid', `holds an entry that is refused (${fault.message})`, path);
+  }
 }
 
 /** Unreadable is as good as not there: it can justify nothing. */

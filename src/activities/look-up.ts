@@ -76,7 +76,11 @@ const STATES: ReadonlySet<unknown> = new Set(['absent', 'committed', 'in_flight'
 /** An adapter is somebody else's code: an answer of the wrong form says nothing. */
 function checked(answer: SinkAnswer | undefined): SinkAnswer {
   if (typeof answer !== 'object' || answer === null || !STATES.has(answer.state)) return { state: 'unknown' };
-  if (answer.state !== 'committed') return answer;
+  if (answer.state === 'in_flight') {
+    const { retryAfterMs } = answer;
+    return Number.isSafeInteger(retryAfterMs) && Number(retryAfterMs) >= 0 ? answer : { state: 'in_flight' };
+  }
+  if (answer.state !== 'committed') return { state: answer.state };
   const sound =
     isDigest(answer.operationDigest) && (answer.externalId === null || typeof answer.externalId === 'string');
   return sound ? answer : { state: 'unknown' };

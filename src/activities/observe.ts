@@ -7,7 +7,7 @@ import { commitEvidenceDigest } from '../rules/sends/evidence';
 import { judge, type Verdict } from '../rules/sends/proof';
 import type { Slot } from '../rules/sends/slot';
 import type { ProvenObservation } from '../rules/sends/witness';
-import type { Waited } from './contract';
+import type { DriveRequest } from './contract';
 import type { Caller, Engine } from './engine';
 import { lookUp, type Target } from './look-up';
 import { traitsOf } from './registry';
@@ -27,7 +27,7 @@ export async function observeAll(
   held: Held | null,
   head: RecoveryCheckpoint,
   targets: readonly Target[],
-  waited: readonly Waited[],
+  request: Pick<DriveRequest, 'waited' | 'intent'>,
 ): Promise<readonly Known[]> {
   const used = await engine.journal.keysWithSlots(runId);
   const slots = await Promise.all(
@@ -37,7 +37,9 @@ export async function observeAll(
   );
   const answers = await lookUp(engine, targets);
   const now = engine.now();
-  const claimed = new Map(waited.map(([ordinal, attempt, ms]) => [`${ordinal}/${attempt}`, ms]));
+  const refused = slots.some((list) => list.some(({ end }) => end?.outcome === 'refused'));
+  const ending = refused || request.intent === 'cancel';
+  const claimed = new Map(request.waited.map(([ordinal, attempt, ms]) => [`${ordinal}/${attempt}`, ms]));
   return targets.map((target, index) => {
     const own = slots[index] ?? [];
     const waitedMs = (attempt: number): number => {
@@ -57,6 +59,7 @@ export async function observeAll(
       answer: answers[index] ?? null,
       slots: own,
       waitedMs,
+      ending,
       now,
     });
     return { target, slots: own, waitedMs, verdict };

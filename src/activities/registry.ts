@@ -11,6 +11,7 @@ import type { SinkTraits } from '../rules/sends/proof';
 const LONGEST_DEADLINE_MS = 3_600_000;
 const LONGEST_SETTLE_MS = 86_400_000;
 const MOST_ATTEMPTS = 50;
+const MOST_IN_FLIGHT = 1_000;
 
 export class Registry {
   private readonly definitions = new Map<string, EffectDefinition>();
@@ -25,6 +26,9 @@ export class Registry {
       bounded(toolId, 'deadlineMs', sink.deadlineMs, 1, LONGEST_DEADLINE_MS);
       bounded(toolId, 'settleMs', sink.settleMs, 0, LONGEST_SETTLE_MS);
       bounded(toolId, 'maxAttempts', maxAttempts ?? 3, 1, MOST_ATTEMPTS);
+      bounded(toolId, 'maxInFlight', sink.maxInFlight ?? 1, 1, MOST_IN_FLIGHT);
+      bounded(toolId, 'minIntervalMs', sink.minIntervalMs ?? 0, 0, LONGEST_DEADLINE_MS);
+      bounded(toolId, 'horizonMs', sink.horizonMs ?? 1, 1, Number.MAX_SAFE_INTEGER);
       if (sink.enforcesKey === 'within_horizon' && sink.horizonMs === undefined) {
         throw new Error(`${toolId} enforces its key within a horizon but declares no horizonMs; say how long`);
       }

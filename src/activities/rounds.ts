@@ -4,7 +4,6 @@
  */
 import type { RecoveryCheckpoint, RecoveryDecision } from '../rules/recovery';
 import type { GovernedPlan } from '../rules/plans/plan';
-import { SINK_WAIT } from '../rules/sends/proof';
 import { deriveNext, type ProvenObservation, type Witness, type WitnessStep } from '../rules/sends/witness';
 import type { DriveRequest, DriveStatus, ParkReason } from './contract';
 import type { Caller, Engine } from './engine';
@@ -71,7 +70,8 @@ export class Rounds {
         return {
           status: 'waiting',
           ms: retryPauseMs(end.known.slots, end.retryAfterMs),
-          pending: [[end.known.target.ordinal, SINK_WAIT]],
+          // Asked for by the sink, so not counted against its time to come to an answer.
+          pending: [],
         };
       case 'unknown':
         return this.afterUnknown();
@@ -109,7 +109,7 @@ export class Rounds {
 
   private observe(): Promise<readonly Known[]> {
     const { engine, caller, plan, held, head, targets, request } = this;
-    return observeAll(engine, caller, plan.runId, held, head, targets, request.waited);
+    return observeAll(engine, caller, plan.runId, held, head, targets, request);
   }
 
   /** Null when another driver put another checkpoint there: nothing was decided. */

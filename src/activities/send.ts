@@ -3,6 +3,7 @@
  * created the slot, holds the latest epoch, has just found the effect absent, and still has time before the slot's deadline.
  */
 import type { DispatchOutcome } from '../ports';
+import { Refusal } from '../rules/refusal';
 import { judge, type Facts } from '../rules/sends/proof';
 import { nextAttempt, safeCode, type HeadRef, type SendEnd, type Slot } from '../rules/sends/slot';
 import type { Engine } from './engine';
@@ -63,15 +64,16 @@ export async function sendOne(
     operationDigest: item.operationDigest,
     committed: false,
     answer,
+    ending: false,
     now: engine.now(),
   });
+  if (verdict.state === 'absent') await engine.at?.('sending');
   // The clock kept running while this process did not (a pause, a slow look-up): an expired slot must not be used.
   if (verdict.state !== 'absent' || left() <= 0) {
     await end({ outcome: 'not_sent' });
     return verdict.state === 'committed' ? { sent: 'committed' } : { sent: 'not_sent', retryAfterMs: null };
   }
 
-  await engine.at?.('sending');
   const outcome = await dispatch(engine, target, left());
   await engine.at?.('answered');
   return settle(engine, turn, target, outcome, end);
@@ -98,10 +100,7 @@ async function settle(
     case 'accepted': {
       const found = await lookUpOnce(engine, target, definition.sink.deadlineMs);
       const seen = found?.state === 'committed' && found.operationDigest === item.operationDigest ? found : null;
-      const resultDigest =
-        outcome.result === undefined
-          ? null
-          : await engine.contents.putResult(turn.runId, item.idempotencyKey, outcome.result);
+      const resultDigest = await keepResult(engine, turn, item.idempotencyKey, outcome.result);
       await end({ outcome: 'acked', externalId: (seen ?? outcome).externalId, resultDigest });
       return definition.sink.lookup !== 'authoritative' || seen !== null ? { sent: 'committed' } : { sent: 'unknown' };
     }
@@ -110,6 +109,17 @@ async function settle(
       const ours = found?.state === 'committed' && found.operationDigest === item.operationDigest;
       return { sent: ours ? 'committed' : 'unknown' };
     }
+  }
+}
+
+/** The effect is done, whatever its result looks like: one that JSON cannot carry unchanged is not kept. */
+async function keepResult(engine: Engine, turn: Turn, key: string, result: unknown): Promise<string | null> {
+  if (result === undefined) return null;
+  try {
+    return await engine.contents.putResult(turn.runId, key, result);
+  } catch (fault) {
+    if (fault instanceof Refusal && fault.code === 'invalid_plan') return null;
+    throw fault;
   }
 }
 

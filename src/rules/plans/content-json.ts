@@ -18,7 +18,7 @@ function write(value: unknown, path: string, depth: number): string {
   if (typeof value === 'string') return JSON.stringify(value);
   if (typeof value === 'number' && Number.isFinite(value)) return JSON.stringify(value);
   if (Array.isArray(value)) {
-    return `[${value.map((item, index) => write(item, `${path}[${index}]`, depth + 1)).join(',')}]`;
+    return `[${Array.from(value, (item, index) => write(item, `${path}[${index}]`, depth + 1)).join(',')}]`;
   }
   if (isPlainObject(value)) {
     const names = Object.keys(value).sort();

@@ -53,6 +53,8 @@ export interface Facts {
   readonly slots: readonly Slot[];
   /** Milliseconds that durable timers have waited for an attempt of this effect (0: for the sink itself). */
   readonly waitedMs: (attempt: number) => number;
+  /** Nothing will be sent again: what counts is whether it happened, not whether repeating it would do harm. */
+  readonly ending: boolean;
   readonly now: number;
 }
 
@@ -70,7 +72,8 @@ export function judge(facts: Facts): Verdict {
       : { state: 'changed', operationDigest: answer.operationDigest };
   }
   if (answer?.state === 'in_flight') return patience(facts, 'in_flight_too_long', answer.retryAfterMs);
-  if (answer?.state === 'unknown') return patience(facts, 'lookup_failed');
+  const unanswered = answer === null && facts.traits.lookup === 'authoritative';
+  if (answer?.state === 'unknown' || unanswered) return patience(facts, 'lookup_failed');
   const acked = facts.slots.find((slot) => slot.end?.outcome === 'acked');
   if (acked !== undefined) {
     // A hint or no look-up at all cannot contradict a durable end record; an authoritative look-up can.
@@ -79,7 +82,8 @@ export function judge(facts: Facts): Verdict {
       : { state: 'committed', proof: 'acked', externalId: acked.end?.externalId ?? null };
   }
   if (facts.committed) return patience(facts, 'committed_then_absent');
-  return spent(facts) ? unless(unproven(facts), 'attempts_exhausted') : absence(facts);
+  const verdict = absence(facts);
+  return verdict.state === 'absent' && !facts.ending && spent(facts) ? doubt('attempts_exhausted') : verdict;
 }
 
 /** Nothing says committed: is it proven that nothing happened? */
@@ -101,7 +105,10 @@ function absence(facts: Facts): Verdict {
 /** Sending again cannot do harm: it only reads, or the sink itself still refuses a second write under this key. */
 function resendSafe(facts: Facts): boolean {
   const { sideEffect, enforcesKey } = facts.traits;
-  if (sideEffect === 'read_only' || enforcesKey === 'always') return true;
+  if (sideEffect === 'read_only') return true;
+  // Where nothing is sent again, an earlier send that may still land must be waited for like any other.
+  if (facts.ending || spent(facts)) return false;
+  if (enforcesKey === 'always') return true;
   return enforcesKey === 'within_horizon' && withinHorizon(facts);
 }
 
@@ -118,15 +125,6 @@ function spent(facts: Facts): boolean {
   const begun = facts.slots.filter((slot) => slot.record.state === 'begun');
   const risky = begun.filter((slot) => slot.end === null || slot.end.outcome === 'acked');
   return risky.length >= facts.traits.maxAttempts || begun.length >= MOST_SENDS;
-}
-
-function unproven(facts: Facts): Verdict | null {
-  const verdict = absence(facts);
-  return verdict.state === 'absent' ? null : verdict;
-}
-
-function unless(verdict: Verdict | null, reason: Doubt): Verdict {
-  return verdict ?? doubt(reason);
 }
 
 function doubt(reason: Doubt): Verdict {
