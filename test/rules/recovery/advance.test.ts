@@ -10,7 +10,7 @@
 import { describe, expect, it } from 'vitest';
 import {
   advanceCheckpoint,
-  RecoveryCheckpoint,
+  type RecoveryCheckpoint,
   RecoveryDecision,
   type RecoveryDecisionInput,
 } from '../../../src/rules/recovery';

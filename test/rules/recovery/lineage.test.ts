@@ -10,7 +10,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
-  RecoveryCheckpoint,
+  type RecoveryCheckpoint,
   RECOVERY_PHASES,
   validateCheckpointLineage,
   validateSuccessor,

@@ -13,10 +13,10 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   advanceCheckpoint,
-  EffectObservation,
+  type EffectObservation,
   RecoveryCheckpoint,
   RecoveryDecision,
-  RecoveryError,
+  type RecoveryError,
   recoverFromHead,
   recoverWorkflow,
   validateSuccessor,
