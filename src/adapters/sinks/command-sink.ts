@@ -9,14 +9,9 @@
  * everything else is an unknown outcome. The look-up command reads `{"keys": […]}` and prints `{"answers": […]}`, one for each
  * key in order: `{state: absent | committed | in_flight | unknown, operation_digest?, external_id?, result?, retry_after_ms?}`.
  */
-import {
-  type EffectSink,
-  type KeyEnforcement,
-  type LookupStrength,
-  type SideEffectClass,
-  type SinkAnswer,
-} from '../../ports';
+import { type EffectSink, type KeyEnforcement, type LookupStrength, type SideEffectClass } from '../../ports';
 import { type CommandEnd, runCommand } from './run-command';
+import { parseSinkAnswer } from './sink-answer';
 import { SinkError, type SinkErrorCode, type SinkErrorContext } from './sink-error';
 import { fillTemplate } from './template';
 
@@ -79,26 +74,6 @@ function parseObject(text: string): Record<string, unknown> | null {
       : null;
   } catch {
     return null;
-  }
-}
-
-/** An answer of a look-up as the tool prints it, or `null` when it has another form. */
-export function parseSinkAnswer(wire: unknown): SinkAnswer | null {
-  const fields = (typeof wire === 'object' && wire !== null ? wire : {}) as Record<string, unknown>;
-  const { operation_digest: digest, external_id: externalId = null, result, retry_after_ms: wait } = fields;
-  switch (fields['state']) {
-    case 'absent':
-    case 'unknown':
-      return { state: fields['state'] };
-    case 'in_flight':
-      return typeof wait === 'number' && wait >= 0
-        ? { state: 'in_flight', retryAfterMs: wait }
-        : { state: 'in_flight' };
-    case 'committed':
-      if (typeof digest !== 'string' || (typeof externalId !== 'string' && externalId !== null)) return null;
-      return { state: 'committed', operationDigest: digest, externalId, ...(result === undefined ? {} : { result }) };
-    default:
-      return null;
   }
 }
 

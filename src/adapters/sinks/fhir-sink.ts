@@ -271,6 +271,8 @@ export function fhirSink(options: FhirSinkOptions): EffectSink {
         if (sent.outcome !== 'accepted') throw failed(`step=${step}, found=${sent.outcome}`);
         const found = await observeOne(item, signal);
         if (found.state !== 'committed') throw failed(`step=find after ${step}, found=${found.state}`);
+        if (found.operationDigest !== item.operationDigest)
+          throw failed(`step=find after ${step}, found=another digest`);
         first ??= sent.externalId;
         if (sent.externalId !== first || found.externalId !== first)
           throw failed(`step=${step}, found=another resource`);

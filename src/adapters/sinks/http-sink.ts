@@ -10,14 +10,15 @@
  *   5xx          the service may have stored the effect before it failed
  */
 import {
+  type DispatchOutcome,
   type EffectSink,
   type LookupStrength,
   type SideEffectClass,
   type SinkAnswer,
   type SinkItem,
 } from '../../ports';
-import { parseSinkAnswer } from './command-sink';
 import { HttpExchange, type HttpReply, jsonObject, retryAfterMs } from './http-exchange';
+import { parseSinkAnswer } from './sink-answer';
 import { SinkError, type SinkErrorCode, type SinkErrorContext } from './sink-error';
 import { fillTemplate } from './template';
 
@@ -77,6 +78,8 @@ export interface HttpSinkOptions {
     /** Reads the answer; `null` when it is not what it should be. @default the fields of `parseSinkAnswer` */
     readonly answer?: (reply: HttpSinkReply, item: SinkItem) => SinkAnswer | null;
   };
+  /** A harmless operation for the start-up self-test. Absent: the service is believed. Written once within its horizon. */
+  readonly selfTest?: { readonly operation: unknown };
   readonly sideEffect?: SideEffectClass;
   /** @default 10000 */
   readonly deadlineMs?: number;
@@ -172,6 +175,69 @@ export function httpSink(options: HttpSinkOptions): EffectSink {
     return answer;
   }
 
+  async function send(item: SinkItem, signal: AbortSignal): Promise<DispatchOutcome> {
+    const context = { sink, key: item.idempotencyKey };
+    const url = fillUrl(options.url, item.operation, origins);
+    const key = structuredString(item.idempotencyKey);
+    const body = await guarded(() => JSON.stringify(options.body ? options.body(item.operation) : item.operation));
+    if (!url || key === null || body === 'failed') return { outcome: 'refused', code: 'invalid_operation' };
+    const credentials = await guarded(() => options.credentials?.() ?? {});
+    if (credentials === 'failed') return { outcome: 'not_sent' };
+    const headers = {
+      'content-type': 'application/json',
+      ...options.headers,
+      ...credentials,
+      ...(options.digestHeader ? { [options.digestHeader]: item.operationDigest } : {}),
+      [options.keyHeader ?? 'idempotency-key']: options.keyFormat === 'bare' ? item.idempotencyKey : key,
+    };
+    const reply = await http.send({ method: options.method ?? 'POST', url, headers, body }, signal, context);
+    if (reply === 'not_connected') return { outcome: 'not_sent' };
+    const wait = retryAfterMs(reply);
+    if (reply.status === mismatchStatus) throw unknown(reply, context);
+    if (refused.has(reply.status)) return { outcome: 'refused', code: `http_${reply.status}` };
+    if (notSent.has(reply.status))
+      return { outcome: 'not_sent', ...(wait === undefined ? {} : { retryAfterMs: wait }) };
+    if (!accepted.has(reply.status)) throw unknown(reply, context);
+    const read = await guarded(() => ({
+      externalId: (options.externalId ?? defaultExternalId)(view(reply)),
+      result: options.result ? options.result(view(reply)) : (view(reply).json ?? undefined),
+    }));
+    if (read === 'failed') throw new SinkError('answer_invalid', context);
+    return {
+      outcome: 'accepted',
+      externalId: read.externalId,
+      ...(read.result === undefined ? {} : { result: read.result }),
+    };
+  }
+
+  /** Sends the same operation three times under one fixed key, and looks it up: one effect, one id, or the service is refused. */
+  async function selfTest(operation: unknown): Promise<void> {
+    const key = `self-test-${sink}`;
+    const item = {
+      toolId: 'self-test',
+      actionId: 'self-test',
+      idempotencyKey: key,
+      operationDigest: '0'.repeat(64),
+      operation,
+    };
+    const signal = AbortSignal.timeout(options.deadlineMs ?? 10_000);
+    let first: string | null | undefined;
+    for (const step of ['create', 'first repeat', 'second repeat']) {
+      const failed = (found: string): SinkError =>
+        new SinkError('probe_failed', { sink, key }, { detail: `step=${step}, found=${found}` });
+      const sent = await send(item, signal).catch((error: SinkError) => error.code);
+      const told = typeof sent === 'string' ? sent : sent.outcome;
+      if (typeof sent === 'object' && sent.outcome === 'accepted') {
+        if (first !== undefined && (repeats !== 'replays' || sent.externalId !== first)) throw failed('another effect');
+        first = sent.externalId;
+      } else if (repeats === 'replays') throw failed(told);
+      if (!lookup) continue;
+      const found = await find(item, signal, lookup).catch((error: SinkError) => ({ state: error.code }) as const);
+      if (found.state !== 'committed') throw failed(found.state);
+      if (found.operationDigest !== item.operationDigest) throw failed('another digest');
+    }
+  }
+
   return {
     kind: 'local_tool',
     sideEffect: options.sideEffect ?? 'non_idempotent_write',
@@ -186,40 +252,9 @@ export function httpSink(options: HttpSinkOptions): EffectSink {
     observe: (items, { signal }) =>
       Promise.all(items.map((item) => (lookup ? find(item, signal, lookup) : ({ state: 'unknown' } as const)))),
 
-    async dispatch(item, { signal }) {
-      const context = { sink, key: item.idempotencyKey };
-      const url = fillUrl(options.url, item.operation, origins);
-      const key = structuredString(item.idempotencyKey);
-      const body = await guarded(() => JSON.stringify(options.body ? options.body(item.operation) : item.operation));
-      if (!url || key === null || body === 'failed') return { outcome: 'refused', code: 'invalid_operation' };
-      const credentials = await guarded(() => options.credentials?.() ?? {});
-      if (credentials === 'failed') return { outcome: 'not_sent' };
-      const headers = {
-        'content-type': 'application/json',
-        ...options.headers,
-        ...credentials,
-        ...(options.digestHeader ? { [options.digestHeader]: item.operationDigest } : {}),
-        [options.keyHeader ?? 'idempotency-key']: options.keyFormat === 'bare' ? item.idempotencyKey : key,
-      };
-      const reply = await http.send({ method: options.method ?? 'POST', url, headers, body }, signal, context);
-      if (reply === 'not_connected') return { outcome: 'not_sent' };
-      const wait = retryAfterMs(reply);
-      if (reply.status === mismatchStatus) throw unknown(reply, context);
-      if (refused.has(reply.status)) return { outcome: 'refused', code: `http_${reply.status}` };
-      if (notSent.has(reply.status))
-        return { outcome: 'not_sent', ...(wait === undefined ? {} : { retryAfterMs: wait }) };
-      if (!accepted.has(reply.status)) throw unknown(reply, context);
-      const read = await guarded(() => ({
-        externalId: (options.externalId ?? defaultExternalId)(view(reply)),
-        result: options.result ? options.result(view(reply)) : (view(reply).json ?? undefined),
-      }));
-      if (read === 'failed') throw new SinkError('answer_invalid', context);
-      return {
-        outcome: 'accepted',
-        externalId: read.externalId,
-        ...(read.result === undefined ? {} : { result: read.result }),
-      };
-    },
+    dispatch: (item, { signal }) => send(item, signal),
+
+    ...(options.selfTest && repeats !== 'carries_out' ? { probe: () => selfTest(options.selfTest?.operation) } : {}),
   };
 }
 

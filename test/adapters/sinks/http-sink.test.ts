@@ -6,6 +6,7 @@
  * - One request a send: no retry, no redirect followed.
  * - An operation cannot lead the request to another origin or path.
  * - A deadline ends the call; what the service then does is found by the look-up.
+ * - The self-test passes on a sound service with one write, and refuses one that does not keep what was declared.
  * - No error tells content, credentials or answers.
  */
 import { createServer, type Server } from 'node:http';
@@ -23,6 +24,7 @@ import {
   type SinkServer,
   startIdempotencyServer,
 } from '../../../src/testing';
+import { type Front, startFront } from './front';
 import { codeOf, makeItem, SECRET, sendAndTell, within } from './support';
 
 let server: SinkServer;
@@ -319,5 +321,72 @@ describe('servers that do what they should not', () => {
     const broken = towards({ credentials: () => ({ authorization: `${SECRET}\r\nx: y` }) });
     expect(await sendAndTell(broken, item())).toEqual({ outcome: 'not_sent' });
     expect(requests).toEqual([]);
+  });
+});
+
+describe('the self-test', () => {
+  let front: Front;
+  let spoiled = 0;
+  beforeAll(async () => {
+    front = await startFront(server.url);
+  });
+  afterAll(() => front.close());
+  const probed = (name: string, over: Partial<HttpSinkOptions> = {}): Promise<void> | undefined =>
+    httpSink(
+      options({
+        name,
+        url: `${front.url}/operations`,
+        lookup: { url: `${front.url}/operations/{key}` },
+        selfTest: { operation: { amount: 0 } },
+        ...over,
+      }),
+    ).probe?.();
+
+  test('passes on a sound service, again and again, with one write', async () => {
+    for (let i = 0; i < 3; i++) await probed('sound');
+    expect(await admin.counts('self-test-sound')).toMatchObject({ writes: 1, received: 9 });
+  });
+
+  test.each<[string, Front['before'], RegExp]>([
+    [
+      'carries out every repeat',
+      (request) => ({ ...request, headers: { ...request.headers, 'idempotency-key': `"other-${++spoiled}"` } }),
+      /step=create, found=absent/,
+    ],
+    [
+      'does not get the key',
+      ({ headers: { 'idempotency-key': _, ...headers }, ...rest }) => ({ ...rest, headers }),
+      /found=refused/,
+    ],
+    [
+      'does not get the digest',
+      ({ headers: { 'operation-digest': _, ...headers }, ...rest }) => ({ ...rest, headers }),
+      /found=another digest/,
+    ],
+    ['is not there', () => ({ status: 503, headers: {}, body: SECRET }), /found=unexpected_status/],
+  ])('refuses a service that %s', async (name, before, message) => {
+    front.before = before;
+    const failure = await Promise.resolve(probed(name)).catch((error: Error) => error);
+    front.before = (request) => request;
+    expect(failure).toMatchObject({ code: 'probe_failed', message: expect.stringMatching(message) });
+  });
+
+  test('without a look-up, another id for a repeat gives the service away', async () => {
+    front.before = (request) => ({
+      ...request,
+      headers: { ...request.headers, 'idempotency-key': `"other-${++spoiled}"` },
+    });
+    const { lookup: _, ...blind } = options({
+      name: 'blind',
+      url: `${front.url}/operations`,
+      selfTest: { operation: {} },
+    });
+    await expect(httpSink(blind).probe?.()).rejects.toMatchObject({
+      message: expect.stringContaining('another effect'),
+    });
+  });
+
+  test('a service that is said to carry out repeats is not asked to', () => {
+    expect(httpSink(options({ repeats: 'carries_out', selfTest: { operation: {} } })).probe).toBeUndefined();
   });
 });
