@@ -1,10 +1,13 @@
-// Ends with 0 when node_modules holds exactly what the lock file asks for on this machine, as npm itself recorded at its end.
-// Runs before anything is installed, so it is plain JavaScript without dependencies.
+// `installed.mjs [FOLDER]` ends with 0 when node_modules holds exactly what the lock file asks for on this machine, as npm
+// itself recorded at its end. Runs before anything is installed, so it is plain JavaScript without dependencies.
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const folder = process.argv[2] ?? fileURLToPath(new URL('../..', import.meta.url));
 
 function packagesOf(file) {
   try {
-    return JSON.parse(readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8')).packages;
+    return JSON.parse(readFileSync(`${folder}/${file}`, 'utf8')).packages;
   } catch {
     return undefined;
   }

@@ -8,7 +8,7 @@ import path from 'node:path';
 import { environmentFolder, readState, type EnvironmentPlaces } from './environment-state';
 import { REPOSITORY } from './repository';
 
-const PATIENCE_MS = 120_000;
+const PATIENCE_MS = 180_000;
 const TAIL_LINES = 20;
 
 async function main(): Promise<number> {
