@@ -23,19 +23,26 @@ export interface FolderOnDisk extends CheckpointFolderView {
 
 const OPEN_FILE = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
+/** Moments of a load; tests stop a process at each. */
+export type LoadStep = 'listed' | 'reading';
+
 /** Reads only, and needs no permission to write: enough to verify a journal on a read-only disk. */
-export function checkpointFolderView(folder: string): FolderOnDisk {
+export function checkpointFolderView(folder: string, onStep?: (step: LoadStep) => void): FolderOnDisk {
   const at = (name: string): string => path.join(folder, name);
   return {
     names: () => {
       const names = readdirSync(folder);
+      onStep?.('listed');
       // It appeared while the folder was being listed: what was listed may already lack deleted checkpoints.
       const retired = lstatSync(at(RETIRED_FILE_NAME), { throwIfNoEntry: false }) !== undefined;
       return retired && !names.includes(RETIRED_FILE_NAME) ? [RETIRED_FILE_NAME] : names;
     },
     entryKind: (name) => kindOf(lstatSync(at(name))),
     size: (name) => lstatSync(at(name)).size,
-    read: (name) => readWhole(at(name)),
+    read: (name) => {
+      onStep?.('reading');
+      return readWhole(at(name));
+    },
   };
 }
 

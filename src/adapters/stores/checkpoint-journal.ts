@@ -32,15 +32,15 @@ import {
   RetiredJournalRecord,
   TEMPORARY_PREFIX,
 } from '../../rules/recovery';
-import { checkpointFolderView } from './checkpoint-folder-view';
+import { checkpointFolderView, type LoadStep } from './checkpoint-folder-view';
 import { errnoOf } from './file-fault';
 import { FolderSync } from './folder-sync';
 import { checkJournalFolder, makeJournalFolder, refuseJournal } from './journal-folder';
 import { publishFile, type PublishStep, removeQuietly } from './publish-file';
 
 export interface CheckpointJournalOptions {
-  /** @internal Called between the system calls of a write. */
-  readonly onStep?: (step: PublishStep | 'loaded' | 'cleaned') => void;
+  /** @internal Called between the system calls of a load and of a write. */
+  readonly onStep?: (step: LoadStep | 'loaded' | PublishStep | 'cleaned') => void;
 }
 
 export type JournalContent = readonly RecoveryCheckpoint[] | RetiredJournalRecord;
@@ -69,7 +69,7 @@ export class CheckpointJournal {
     if (!this.#made) await makeJournalFolder(this.directory, this.#syncs);
     this.#made = true; // one that vanishes later is unavailable, not empty
     checkJournalFolder(this.directory);
-    const view = checkpointFolderView(this.directory);
+    const view = checkpointFolderView(this.directory, this.#onStep);
     for (let attempt = 1; ; attempt += 1) {
       const before = this.#listing();
       try {

@@ -17,6 +17,8 @@ export async function makeJournalFolder(folder: string, syncs: FolderSync): Prom
   } catch (cause) {
     refuseJournal('journal_unavailable', cause);
   }
+  // Whoever made a folder found here may have died before this. A parent that may not be opened was made by its owner.
+  await syncs.sync(path.dirname(folder)).catch(() => undefined);
 }
 
 /** Refuses a folder that is missing or reached through a link, and one whose lock the other side could not take. */

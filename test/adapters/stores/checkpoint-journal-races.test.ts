@@ -2,6 +2,7 @@
  * Properties, with real processes and no lock:
  * - 8 processes with 8 different successors: one is created, seven conflict; with the same one: one created, seven identical
  * - an append that was overtaken by a whole retirement, wherever it stood, answers `journal_retired` and leaves no file
+ * - a load that was overtaken by a whole retirement, wherever it stood, answers the record
  * - while some append, some retire and some load, no load ever fails or sees a lineage shrink, and one record remains
  */
 import fs from 'node:fs';
@@ -11,7 +12,7 @@ import { CheckpointJournal } from '../../../src/adapters/stores';
 import { RecoveryCheckpoint, type RecoveryPhase } from '../../../src/rules/recovery';
 import { Child } from './child-process';
 import { type Action } from './journal-child';
-import { lineage, successor } from './lineages';
+import { FINISHED, lineage, successor } from './lineages';
 import { workFolder } from './work-folder';
 
 const FAR_FUTURE = '4000000000';
@@ -78,6 +79,22 @@ test.each(['loaded', 'opened', 'written', 'synced'])(
     expect(fs.readdirSync(folder)).toEqual(['retired.json']);
   },
 );
+
+test.each([
+  ['listed', 0],
+  ['reading', 0],
+  ['reading', 1],
+])('a load that stands at "%s" (%i) during a retirement', async (step, passes) => {
+  const folder = path.join(workFolder(), 'journal');
+  const quick = await start(folder);
+  await quick.ask({ act: 'append', checkpoints: lineage('overtaken', FINISHED).map(text) });
+  const slow = await start(folder, 'hold', step, String(passes));
+  const answer = slow.ask({ act: 'load' });
+  await vi.waitFor(() => expect(fs.existsSync(`${folder}.held`)).toBe(true), { timeout: 20_000 });
+  await quick.ask({ act: 'retire', now: FAR_FUTURE });
+  fs.writeFileSync(`${folder}.release`, '');
+  expect(await answer).toBe('retired');
+});
 
 test('appends, retirements and loads at once', async () => {
   for (let round = 0; round < 3; round += 1) {

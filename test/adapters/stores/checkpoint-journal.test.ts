@@ -113,6 +113,13 @@ describe('load', () => {
     expect(fs.existsSync(journal.directory)).toBe(false);
   });
 
+  test('a listing during which the record appears is never taken for the lineage', async () => {
+    const { journal } = await written();
+    const record = path.join(journal.directory, 'retired.json');
+    const view = checkpointFolderView(journal.directory, (step) => step === 'listed' && fs.writeFileSync(record, '{}'));
+    expect(view.names()).toEqual(['retired.json']);
+  });
+
   test('a view alone reads a journal that cannot be written', async () => {
     const { journal, all } = await written();
     fs.chmodSync(journal.directory, 0o555);
