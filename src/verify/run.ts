@@ -1,0 +1,197 @@
+/**
+ * One run folder: plan, epochs, slots, witnesses and lineages, checked against each other. Invariant: everything that a
+ * driver writes for a run is looked at, and anything else in the folder is a finding.
+ */
+import { type EntryKind, type RecoveryCheckpoint } from '../rules/recovery';
+import { parseRecord } from '../rules/fields';
+import { contentJson } from '../rules/plans/content-json';
+import { openingCheckpoint, planFromRecord, planToRecord, type GovernedPlan } from '../rules/plans/plan';
+import type { Slot } from '../rules/sends/slot';
+import { contradictions } from './claims';
+import { firstDifference } from './difference';
+import { Findings } from './findings';
+import { verifyLineage, type LineageReport, type LinkCheck } from './lineage';
+import { SlotHeads, readEffectSlots, readEpochs, readSlots } from './slots';
+import { joined, readRecord, type Entry, type JournalView } from './view';
+import { justify } from './witnesses';
+
+export interface RunReport {
+  readonly path: string;
+  readonly runId: string | null;
+  readonly planDigest: string | null;
+  readonly lineages: readonly LineageReport[];
+  readonly valid: boolean;
+  readonly justified: boolean;
+  readonly epochs: number;
+  readonly slots: { readonly begun: number; readonly closed: number; readonly ended: number };
+}
+
+const LINEAGE = /^lineage-([0-9]{4,})$/;
+const PARTS: Readonly<Record<string, EntryKind>> = {
+  'plan.json': 'file',
+  witnesses: 'directory',
+  epochs: 'directory',
+  sends: 'directory',
+};
+const PLAN_FORMAT = {
+  read: (bytes: Uint8Array) => parseRecord(bytes, 'plan', planFromRecord),
+  text: (plan: GovernedPlan) => contentJson(planToRecord(plan)),
+};
+
+export function looksLikeRun(entries: readonly Entry[]): boolean {
+  return entries.some(({ name }) => name in PARTS || LINEAGE.test(name));
+}
+
+export async function verifyRun(
+  view: JournalView,
+  findings: Findings,
+  folder: string,
+  expectedRunId: string | null,
+): Promise<RunReport> {
+  const faultsBefore = findings.faults;
+  const entries = (await view.list(folder)) ?? [];
+  const plan = await readPlan(view, findings, folder, entries, expectedRunId);
+  const effects = plan === null ? null : openingCheckpoint(plan).effects;
+  // Slots first: whatever a slot names was there before it, so a plan that runs meanwhile is not suspected.
+  const slots = await readSlots(view, findings, joined(folder, 'sends'), effects);
+  const epochs = await readEpochs(view, findings, joined(folder, 'epochs'));
+  const heads = new SlotHeads(findings, joined(folder, 'sends'), slots, epochs);
+  await checkWitnessNames(view, findings, joined(folder, 'witnesses'));
+
+  const lineages: LineageReport[] = [];
+  const unreadable = new Set<number>();
+  for (const number of lineageNumbers(entries, findings, folder)) {
+    const path = joined(folder, lineageName(number));
+    const check = new RunLinks(view, findings, folder, plan, number, slots, heads);
+    const report = await verifyLineage(view, findings, path, number, check);
+    if (!report.valid || report.justified === 'retired') unreadable.add(number);
+    lineages.push(report);
+  }
+  heads.finish(unreadable);
+  const all = [...slots.values()].flat();
+  return {
+    path: folder === '' ? '.' : folder,
+    runId: plan?.runId ?? expectedRunId,
+    planDigest: plan?.planDigest ?? null,
+    lineages,
+    valid: findings.faults === faultsBefore && lineages.every((lineage) => lineage.valid),
+    justified: lineages.every(({ justified }) => justified === 'yes' || justified === 'retired'),
+    epochs,
+    slots: {
+      begun: all.filter(({ record }) => record.state === 'begun').length,
+      closed: all.filter(({ record }) => record.state === 'closed').length,
+      ended: all.filter(({ end }) => end !== null).length,
+    },
+  };
+}
+
+async function readPlan(
+  view: JournalView,
+  findings: Findings,
+  folder: string,
+  entries: readonly Entry[],
+  expectedRunId: string | null,
+): Promise<GovernedPlan | null> {
+  const entry = entries.find(({ name }) => name === 'plan.json');
+  if (entry === undefined) {
+    findings.add('plan_missing', folder);
+    return null;
+  }
+  const plan = await readRecord({ view, findings }, 'plan_invalid', folder, entry, PLAN_FORMAT);
+  if (plan !== null && expectedRunId !== null && plan.runId !== expectedRunId) {
+    findings.add('plan_misplaced', joined(folder, entry.name));
+  }
+  return plan;
+}
+
+/** Numbers of the lineages in order. What is neither a lineage nor another part of a run is a finding. */
+function lineageNumbers(entries: readonly Entry[], findings: Findings, folder: string): readonly number[] {
+  const numbers: number[] = [];
+  for (const { name, kind } of entries) {
+    const digits = LINEAGE.exec(name)?.[1];
+    const number = Number(digits);
+    if (digits !== undefined && kind === 'directory' && lineageName(number) === name) numbers.push(number);
+    else if (PARTS[name] !== kind) findings.add('entry_unexpected', joined(folder, name));
+  }
+  numbers.sort((a, b) => a - b);
+  const gap = numbers.findIndex((number, index) => number !== index + 1);
+  if (gap >= 0) findings.add('lineage_missing', joined(folder, lineageName(gap + 1)));
+  return numbers;
+}
+
+function lineageName(number: number): string {
+  return `lineage-${String(number).padStart(4, '0')}`;
+}
+
+async function checkWitnessNames(view: JournalView, findings: Findings, folder: string): Promise<void> {
+  for (const { name, kind } of (await view.list(folder)) ?? []) {
+    if (kind !== 'directory' || !/^[0-9a-f]{64}$/.test(name)) findings.add('entry_unexpected', joined(folder, name));
+  }
+}
+
+/** What a run knows about the links of one of its lineages. */
+class RunLinks implements LinkCheck {
+  private readonly opening: RecoveryCheckpoint | null;
+
+  constructor(
+    private readonly view: JournalView,
+    private readonly findings: Findings,
+    private readonly folder: string,
+    private readonly plan: GovernedPlan | null,
+    private readonly lineage: number,
+    private readonly slots: Map<string, readonly Slot[]>,
+    private readonly heads: SlotHeads,
+  ) {
+    this.opening = plan === null ? null : openingCheckpoint(plan);
+  }
+
+  async link(
+    previous: RecoveryCheckpoint | null,
+    next: RecoveryCheckpoint,
+    path: string,
+  ): ReturnType<LinkCheck['link']> {
+    this.heads.meet(this.lineage, next);
+    if (previous === null) return this.first(next, path);
+    const { view, findings, folder } = this;
+    const { witnesses, stored, divergence } = await justify(view, findings, folder, previous, next);
+    if (witnesses.length === 0) {
+      if (!stored) findings.add('witness_missing', path);
+      findings.add('checkpoint_unjustified', path, null, divergence);
+      return { justified: false, divergence: divergence ?? without(next) };
+    }
+    for (const witness of witnesses) {
+      const slotsOf = (key: string): readonly Slot[] => this.slots.get(key) ?? [];
+      const suspects = contradictions(this.lineage, previous, witness, slotsOf);
+      if (suspects.length === 0) continue;
+      await this.readAgain(suspects.map(({ key }) => key));
+      for (const { ordinal, basis } of contradictions(this.lineage, previous, witness, slotsOf)) {
+        findings.add('proof_contradicted', path, `effect ${ordinal}: ${basis}`);
+      }
+    }
+    return { justified: true, divergence: null };
+  }
+
+  /** Checkpoint 0 of the first lineage follows from the plan alone. */
+  private first(checkpoint: RecoveryCheckpoint, path: string): Awaited<ReturnType<LinkCheck['link']>> {
+    const { opening, plan } = this;
+    if (opening === null || plan === null) return { justified: false, divergence: null };
+    const divergence = firstDifference(opening, checkpoint);
+    if (divergence === null) return { justified: true, divergence };
+    const foreign = checkpoint.planDigest !== plan.planDigest || checkpoint.runId !== plan.runId;
+    this.findings.add(foreign ? 'lineage_foreign' : 'checkpoint_unjustified', path, null, divergence);
+    return { justified: false, divergence };
+  }
+
+  /** A driver may have gone on since the slots were read. */
+  private async readAgain(keys: readonly string[]): Promise<void> {
+    for (const key of keys) {
+      const aside = new Findings(false);
+      const folder = joined(this.folder, `sends/${key}`);
+      this.slots.set(key, await readEffectSlots(this.view, aside, folder));
+    }
+  }
+}
+
+function without(next: RecoveryCheckpoint): { sequence: number; field: string; expected: null; actual: string } {
+  return { sequence: Number(next.sequence), field: 'witness', expected: null, actual: next.checkpointDigest };
+}

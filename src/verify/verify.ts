@@ -1,0 +1,125 @@
+/**
+ * `verify`: a whole journal, one run or one lineage, told apart by what the folder holds. Invariant: it needs nothing but
+ * the files; what they cannot show, that a tail was cut off or the head sealed anew, only an expected head can.
+ */
+import { journalIdFromBytes, journalToText } from '../rules/journal-record';
+import { isRunId } from '../rules/recovery';
+import { Findings, type Finding } from './findings';
+import { verifyLineage, type LineageReport } from './lineage';
+import { looksLikeRun, verifyRun, type RunReport } from './run';
+import { joined, readRecord, type Entry, type JournalView } from './view';
+
+export interface VerifyOptions {
+  /** Also fail on what is merely untidy or unproven. @default false */
+  readonly strict?: boolean;
+  /** Digest of the checkpoint in which a lineage here must end. */
+  readonly expectHead?: string;
+}
+
+export type VerifiedKind = 'journal' | 'run' | 'lineage' | 'nothing';
+
+export interface VerifyReport {
+  readonly kind: VerifiedKind;
+  readonly ok: boolean;
+  readonly strict: boolean;
+  /** Every lineage keeps the rules, and nothing contradicts it. */
+  readonly valid: boolean;
+  /** Every checkpoint is derived by a stored witness or the plan. Null where no witnesses can stand. */
+  readonly justified: boolean | null;
+  /** Whether a given head was found; without one, a cut-off tail cannot be noticed. */
+  readonly anchored: boolean;
+  readonly journalId: string | null;
+  readonly runs: readonly RunReport[];
+  /** The lineage, when the folder is one. */
+  readonly lineage: LineageReport | null;
+  readonly checkpoints: number;
+  readonly findings: readonly Finding[];
+  readonly findingsTotal: number;
+}
+
+/** The store's own folder for files that are not finished. */
+const TEMPORARIES = '.tmp';
+const JOURNAL_FORMAT = {
+  read: journalIdFromBytes,
+  text: (id: string) => journalToText(id.slice('jrn_'.length)),
+};
+
+export async function verifyJournal(view: JournalView, options: VerifyOptions = {}): Promise<VerifyReport> {
+  const findings = new Findings(options.strict === true);
+  const entries = await view.list('');
+  const kind = kindOf(entries);
+  let journalId: string | null = null;
+  const runs: RunReport[] = [];
+  let lineage: LineageReport | null = null;
+  switch (kind) {
+    case 'journal':
+      journalId = await verifyTop(view, findings, entries ?? []);
+      for (const name of runNames(entries ?? [])) runs.push(await verifyRun(view, findings, name, name));
+      break;
+    case 'run':
+      runs.push(await verifyRun(view, findings, '', null));
+      break;
+    case 'lineage':
+      lineage = await verifyLineage(view, findings, '', null, null);
+      break;
+    case 'nothing':
+      findings.add('nothing_here', '');
+  }
+  const lineages = [...runs.flatMap((run) => run.lineages), ...(lineage === null ? [] : [lineage])];
+  const anchored = options.expectHead !== undefined && hasHead(lineages, options.expectHead);
+  if (options.expectHead !== undefined && !anchored) {
+    const only = lineages.length === 1 ? (lineages[0]?.head ?? null) : null;
+    const actual = only?.digest ?? null;
+    const divergence = { sequence: only?.sequence ?? 0, field: 'head', expected: options.expectHead, actual };
+    findings.add('head_unexpected', '', null, divergence);
+  }
+  return {
+    kind,
+    ok: findings.failures === 0,
+    strict: findings.strict,
+    valid: findings.faults === 0 && lineages.every(({ valid }) => valid),
+    justified: kind === 'lineage' || kind === 'nothing' ? null : runs.every((run) => run.justified),
+    anchored,
+    journalId,
+    runs,
+    lineage,
+    checkpoints: lineages.reduce((sum, one) => sum + one.checkpoints, 0),
+    findings: findings.kept,
+    findingsTotal: findings.total,
+  };
+}
+
+/** A folder is taken for the largest thing that it could be a part of; anything with an entry may be a lineage. */
+function kindOf(entries: readonly Entry[] | null): VerifiedKind {
+  if (entries === null || entries.length === 0) return 'nothing';
+  if (entries.some(({ name }) => name === 'journal.json' || isRunId(name))) return 'journal';
+  return looksLikeRun(entries) ? 'run' : 'lineage';
+}
+
+function runNames(entries: readonly Entry[]): readonly string[] {
+  const names = entries.filter(({ name, kind }) => isRunId(name) && kind === 'directory').map(({ name }) => name);
+  return names.sort();
+}
+
+async function verifyTop(view: JournalView, findings: Findings, entries: readonly Entry[]): Promise<string | null> {
+  let journalId: string | null = null;
+  let recorded = false;
+  for (const entry of entries) {
+    if (entry.name === 'journal.json') {
+      recorded = true;
+      journalId = await readRecord({ view, findings }, 'journal_record_invalid', '', entry, JOURNAL_FORMAT);
+    } else if (entry.kind === 'directory' && entry.name === TEMPORARIES) {
+      for (const { name } of (await view.list(TEMPORARIES)) ?? []) {
+        findings.add('leftover_temporary', joined(TEMPORARIES, name));
+      }
+    } else if (entry.kind !== 'directory' || !isRunId(entry.name)) {
+      findings.add('entry_unexpected', entry.name);
+    }
+  }
+  if (!recorded) findings.add('journal_record_invalid', 'journal.json', 'missing');
+  return journalId;
+}
+
+function hasHead(lineages: readonly LineageReport[], digest: string): boolean {
+  return lineages.some(({ valid, head }) => valid && head?.digest === digest);
+}
