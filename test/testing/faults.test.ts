@@ -23,7 +23,11 @@ const fault = fc
   .chain((some) => fc.record({ delayMs: fc.nat(), status: fc.nat() }).map((needs): Fault => ({ ...some, ...needs })));
 
 test('wire and back', () => {
-  fc.assert(fc.property(fault, (one) => expect(parseFault(JSON.parse(JSON.stringify(faultToWire(one))))).toEqual(one)));
+  fc.assert(
+    fc.property(fault, (one) => {
+      expect(parseFault(JSON.parse(JSON.stringify(faultToWire(one))))).toEqual(one);
+    }),
+  );
 });
 
 test('anything else is refused by field', () => {
