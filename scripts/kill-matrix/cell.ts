@@ -1,0 +1,70 @@
+/**
+ * Runs one cell of the matrix: play, count, audit, judge. Invariant: a cell that cannot be played is wrong, never left out.
+ */
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { audit } from './audit';
+import { rowOf, type FaultName } from './rows';
+import { BOUND_MS, Scene, type SceneEnd } from './scene';
+import { COLUMNS, type SinkName } from './sinks';
+import type { Stage } from './stage';
+import { judgeCell, type CellRules, type Verdict } from './verdict';
+
+export interface Cell {
+  readonly fault: FaultName;
+  readonly sink: SinkName;
+}
+
+export interface CellReport extends Cell {
+  readonly verdict: Verdict;
+  readonly tookMs: number;
+  readonly writes: readonly number[];
+  /** Kept only when the cell is wrong: journal, histories, workers' log. */
+  readonly folder: string | null;
+}
+
+export function rulesOf({ fault, sink }: Cell): CellRules {
+  const row = rowOf(fault);
+  const column = COLUMNS[sink];
+  return {
+    mayPark: column.mayAsk && row.inDoubt,
+    mayDuplicate: row.pausedInClient === true && !column.enforces,
+    boundMs: BOUND_MS,
+  };
+}
+
+export async function runCell(stage: Stage, cell: Cell): Promise<CellReport> {
+  const row = rowOf(cell.fault);
+  const scene = await Scene.open(stage, cell.sink, `${cell.fault}-${cell.sink}`, row.order ?? 'ordered');
+  try {
+    let end: SceneEnd = { end: 'hung', outcome: null };
+    try {
+      end = await row.play(scene);
+      scene.problems.push(...(await audit(scene, end)));
+    } catch (fault) {
+      scene.problems.push(fault instanceof Error ? fault.message : String(fault));
+    }
+    const writes = await writesOf(scene);
+    const facts = { end: end.end, writes, tookMs: scene.tookMs, problems: scene.problems };
+    const verdict = judgeCell(facts, rulesOf(cell));
+    const folder = verdict.right ? null : await keep(scene, { ...cell, ...facts, verdict });
+    return { ...cell, verdict, tookMs: scene.tookMs, writes, folder };
+  } finally {
+    await scene.close();
+    await rm(scene.folder, { recursive: true, force: true });
+  }
+}
+
+/** Puts what a wrong cell left behind where it stays. */
+async function keep(scene: Scene, report: unknown): Promise<string> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'kill-matrix-wrong-'));
+  await cp(scene.folder, folder, { recursive: true });
+  await writeFile(path.join(folder, 'cell.json'), JSON.stringify(report, null, 2));
+  return folder;
+}
+
+async function writesOf(scene: Scene): Promise<readonly number[]> {
+  const counts = await Promise.all(scene.keys.map((key) => scene.admin.counts(key)));
+  return counts.map(({ writes }) => writes);
+}
