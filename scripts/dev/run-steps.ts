@@ -1,12 +1,14 @@
 /**
  * Runs the steps in order and stops at the first that fails: `run-steps [NAME …]` (default: all). One line a step; the end of a
- * failed step's output; last of all `N passed, N failed`. Invariant: nothing that a step started outlives it or us.
+ * failed step's output; last of all `N passed, N failed`. Invariant: a step that is interrupted, or not done in its time, is ended
+ * with all of its group.
  */
 import { spawn } from 'node:child_process';
 import path from 'node:path';
 import { REPOSITORY } from './repository';
 import { STEPS, type Step } from './steps';
 
+const INTERRUPTS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 const TAIL_LINES = 80;
 const TAIL_CHARS = 200_000;
 const COLOURS = new RegExp(String.raw`${String.fromCharCode(27)}\[[0-9;]*m`, 'g');
@@ -59,10 +61,10 @@ function run({ run: [program, ...args], limitMinutes }: Step): Promise<Outcome> 
     };
     const limit = setTimeout(() => endGroup(`not done in ${limitMinutes} minutes`), limitMinutes * 60_000);
     const interrupted = (signal: NodeJS.Signals): void => endGroup(signal);
-    process.once('SIGINT', interrupted).once('SIGTERM', interrupted);
+    for (const signal of INTERRUPTS) process.once(signal, interrupted);
     const done = (how: string | null): void => {
       clearTimeout(limit);
-      process.off('SIGINT', interrupted).off('SIGTERM', interrupted);
+      for (const signal of INTERRUPTS) process.off(signal, interrupted);
       resolve({ failure: failure ?? how, output: output.replace(COLOURS, '') });
     };
     const keep = (chunk: string): void => void (output = (output + chunk).slice(-TAIL_CHARS));
