@@ -18,7 +18,7 @@ import {
   validateSuccessor,
   type CheckpointFolderView,
 } from '../rules/recovery';
-import type { CreateOutcome, Store } from '../ports';
+import { StoreError, type CreateOutcome, type Store } from '../ports';
 import { journalIdFromBytes } from '../rules/journal-record';
 import { parseRecord } from '../rules/fields';
 import { planFromRecord, planToRecord, type GovernedPlan } from '../rules/plans/plan';
@@ -69,11 +69,16 @@ export class Journal {
 
   /** Reads and validates one lineage as the recovery contract demands; throws `RecoveryError`. */
   async chain(runId: string, lineage: number): Promise<readonly RecoveryCheckpoint[]> {
-    const folder = await openCheckpointFolder(this.view(`${runId}/${lineageFolder(lineage)}`));
-    if (folder.state === 'retired') throw new RecoveryError('journal_retired', 'journal');
-    const chain: RecoveryCheckpoint[] = [];
-    for await (const file of folder.files) chain.push(file.checkpoint);
-    return chain;
+    try {
+      const folder = await openCheckpointFolder(this.view(`${runId}/${lineageFolder(lineage)}`));
+      if (folder.state === 'retired') throw new RecoveryError('journal_retired', 'journal');
+      const chain: RecoveryCheckpoint[] = [];
+      for await (const file of folder.files) chain.push(file.checkpoint);
+      return chain;
+    } catch (fault) {
+      // A store that does not answer says nothing about the journal: that is a failed execution, not a refusal.
+      throw fault instanceof RecoveryError && isPassing(fault.cause) ? fault.cause : fault;
+    }
   }
 
   /** A stored witness that derives `next` from `previous`, or null when none does: then `next` is not justified. */
@@ -221,6 +226,11 @@ export function planConflict(): Refusal {
 
 function derives(previous: RecoveryCheckpoint, next: RecoveryCheckpoint, witness: Witness): boolean {
   return readable(() => deriveNext(previous, witness).checkpoint.checkpointDigest) === next.checkpointDigest;
+}
+
+/** A store's fault that another try may not meet; one that speaks of the entry itself stays with the journal. */
+function isPassing(cause: unknown): cause is StoreError {
+  return cause instanceof StoreError && cause.code !== 'store_unsafe_entry' && cause.code !== 'store_entry_too_large';
 }
 
 /** Whatever is wrong with an entry is a fault of the journal, never of the request that came upon it. */
