@@ -44,13 +44,15 @@ test('a read-only filesystem', async () => {
   const child = await Child.start<Action>('store-child.ts', [root], { prelude: onTmpfs(root, '1m') });
   const create = (entry: string): Promise<unknown> => child.ask({ act: 'create', entries: [entry], value: 'x' });
   expect(await create('a/one')).toEqual(['created']);
-  await child.ask({ act: 'command', command: ['mount', '-o', 'remount,ro', root] });
+  const remount = (mode: string): Promise<unknown> =>
+    child.ask({ act: 'command', command: ['mount', '-o', `remount,bind,${mode}`, root] });
+  expect(await remount('ro')).toBe('');
   expect(await create('a/two')).toEqual({ failed: 'store_read_only' });
   expect(await create('new/folder/two')).toEqual({ failed: 'store_read_only' });
   expect(await child.ask({ act: 'delete', entry: 'a/one' })).toEqual({ failed: 'store_read_only' });
   expect(await child.ask({ act: 'read', entry: 'a/one' })).toBe('x');
   expect(await child.ask({ act: 'list', prefix: 'a' })).toEqual(['one']);
-  await child.ask({ act: 'command', command: ['mount', '-o', 'remount,rw', root] });
+  expect(await remount('rw')).toBe('');
   expect(await create('a/two')).toEqual(['created']);
   await child.end();
 });
