@@ -199,7 +199,15 @@ describe('hashing', () => {
   });
 
   it('of a text is that of its UTF-8, short or long', () => {
-    for (const text of ['é€😀', 'x'.repeat(65_536), 'x'.repeat(65_537), `${'x'.repeat(70_000)}é`, 'é'.repeat(40_000)]) {
+    const edges = '\u0000\u007f\u0080\u07ff\u0800\ud7ff\ue000\uffff\u{10000}\u{10ffff}';
+    for (const text of [
+      edges,
+      'é€😀',
+      'x'.repeat(65_536),
+      'x'.repeat(65_537),
+      `${'x'.repeat(70_000)}é`,
+      'é'.repeat(40_000),
+    ]) {
       expect(sha256Hex(text)).toBe(sha256Hex(new TextEncoder().encode(text)));
     }
   });

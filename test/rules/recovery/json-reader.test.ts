@@ -44,6 +44,7 @@ describe('what is read', () => {
     ['"\\u0041\\/\\b\\f\\n\\r\\t\\"\\\\"', 'A/\b\f\n\r\t"\\'],
     ['"\\ud83d\\ude00"', '😀'],
     ['"\\uD800"', '\ud800'],
+    ['"\\u0041 b\\tc !"', 'A b\tc !'],
     ['"\u007f"', '\u007f'],
     ['[]', []],
     ['{}', {}],
@@ -134,6 +135,11 @@ describe('what is no JSON', () => {
     '"a\tb"',
     '"\u0000"',
     '"\u001f"',
+    '"\\n\u001f"',
+    '"\\n\u0000"',
+    '"\\n',
+    '"\\n\\',
+    '"\\u004',
   ])('%j', (text) => {
     expect(refusalOf(() => read(text))).toBe('record: invalid_json');
     expect(refusalOf(() => read(utf8(`${text}`)))).toMatch(text === '\ufeff{}' ? 'no refusal' : 'record: invalid_json');
@@ -225,6 +231,9 @@ describe('encodings', () => {
 
   it('surrogates written as UTF-8 are let through', () => {
     expect(read(new Uint8Array([0x22, 0xed, 0xa0, 0x80, 0x22]))).toBe('\ud800');
+    // Beside one, every width is still read, from its first character to its last.
+    const edges = '\u007f\u0080\u07ff\u0800\uffff\u{10000}\u{10ffff}';
+    expect(read(new Uint8Array([0x22, 0xed, 0xbf, 0xbf, ...utf8(edges), 0x22]))).toBe(`\udfff${edges}`);
   });
 
   it.each([
@@ -233,6 +242,10 @@ describe('encodings', () => {
     ['an overlong three bytes', [0x22, 0xe0, 0x80, 0xaf, 0x22]],
     ['beyond U+10FFFF', [0x22, 0xf4, 0x90, 0x80, 0x80, 0x22]],
     ['five bytes', [0x22, 0xf8, 0x88, 0x80, 0x80, 0x80, 0x22]],
+    ['a lead that no character has', [0x22, 0xc1, 0x80, 0x22]],
+    ['a lead beyond them all', [0x22, 0xf5, 0x80, 0x80, 0x80, 0x22]],
+    ['a character in place of a continuation', [0x22, 0xc3, 0x28, 0x22]],
+    ['an overlong four bytes', [0x22, 0xf0, 0x8f, 0xbf, 0xbf, 0x22]],
     ['a sequence cut off', [0x22, 0xe2, 0x82]],
     ['a surrogate beside an error', [0x22, 0xed, 0xa0, 0x80, 0xff, 0x22]],
     ['two BOMs', [0xef, 0xbb, 0xbf, 0xef, 0xbb, 0xbf, 0x31]],

@@ -238,6 +238,7 @@ describe('the list itself', () => {
     ['is no list either', { length: 1, 0: first }, false, 'lineage: invalid_lineage'],
     ['holds something else', [first, 'second'], false, 'lineage: invalid_checkpoint'],
     ['holds a copy', [{ ...first }], false, 'lineage: invalid_checkpoint'],
+    ['holds something else, after a fault', [second, 'third'], false, 'lineage: invalid_checkpoint'],
     ['begins late', [second, third], false, 'lineage: checkpoint_sequence_gap'],
     ['leaves one out', [first, third], false, 'lineage: checkpoint_sequence_gap'],
     ['says one twice', [first, second, second], false, 'lineage: checkpoint_sequence_gap'],
@@ -245,4 +246,15 @@ describe('the list itself', () => {
   ])('%s', (_, lineage, allowEmpty, text) => {
     expect(refusalOf(() => validateCheckpointLineage(lineage as RecoveryCheckpoint[], { allowEmpty }))).toBe(text);
   });
+});
+
+it('a link is not taken from a copy, on either side', () => {
+  const first = makeCheckpoint();
+  const second = makeSuccessor(first);
+  for (const [previous, next] of [
+    [{ ...first }, second],
+    [first, { ...second }],
+  ] as const) {
+    expect(refusalOf(() => validateSuccessor(previous, next, 1))).toBe('lineage: invalid_checkpoint');
+  }
 });

@@ -141,6 +141,20 @@ describe('the plan', () => {
     expect(refusalOf(() => JournalRetirementPlan.fromJson(toText(changed)))).toBe(text);
   });
 
+  it.each<readonly [string, Partial<Record<keyof JournalRetirementPlan, unknown>>]>([
+    ['minimum_age_seconds: invalid_non_negative_integer', { minimumAgeSeconds: -1n }],
+    ['terminal_mtime_ns: invalid_non_negative_integer', { terminalMtimeNs: 2n ** 63n }],
+    ['planned_at: invalid_non_negative_integer', { plannedAt: 1 }],
+    ['journal_binding: invalid_digest', { journalBinding: 'x' }],
+    ['plan: invalid_checkpoint_manifest', { checkpointDigests: null }],
+    [
+      'plan: invalid_checkpoint_manifest',
+      { checkpointDigests: [plan.record.finalCheckpointDigest, plan.record.finalCheckpointDigest] },
+    ],
+  ])('%s', (text, fields) => {
+    expect(refusalOf(() => JournalRetirementPlan.create({ ...plan, ...fields } as JournalRetirementPlan))).toBe(text);
+  });
+
   it('takes only a record that was read or made', () => {
     const forged = { ...plan, record: { ...plan.record } };
     expect(refusalOf(() => JournalRetirementPlan.create(forged))).toBe('plan: invalid_retired_record');
