@@ -1,0 +1,20 @@
+/** What a person can do about a parked plan. Invariant: every reason has an answer; a new one does not compile without. */
+import type { ParkReason } from '../activities/contract';
+
+export const ADVICE: Record<ParkReason, string> = {
+  approval_missing:
+    'it waits for an approval, which this version cannot record yet; cancel it, or use a plan that needs none',
+  approval_expired: 'its approval has expired; cancel it and make a new plan for what is left',
+  ambiguous_effect:
+    'look at the sink of the effect in doubt, make its state certain there, then send the Update "reobserve"',
+  effect_mismatch:
+    'the sink holds another operation under the key; find out who wrote it, then send the Update "reobserve"',
+  no_adapter: 'start a worker that has the missing tool, then send the Update "reobserve"',
+  wrong_journal: 'point the workers at the journal that this run began in, then send the Update "reobserve"',
+  journal_missing: 'restore the journal of this run, then send the Update "reobserve"',
+  journal_behind: 'restore the newest state of the journal, then send the Update "reobserve"',
+  journal_invalid:
+    'run "countersign verify" on the journal, restore what was changed, then send the Update "reobserve"',
+  content_missing: 'restore the content store of the workers, then send the Update "reobserve"',
+  chain_divergence: 'compare the versions of the workers and verify the journal, then send the Update "reobserve"',
+};

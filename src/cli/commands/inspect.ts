@@ -1,0 +1,94 @@
+/**
+ * `inspect`: what the journal says of one run, and what the execution says that carries it now. Invariant: reads and asks
+ * only; each half is there without the other, and neither is presented as the other.
+ */
+import type { PlanStatus } from '../../client';
+import { isRunId } from '../../rules/recovery';
+import { Refusal } from '../../rules/refusal';
+import { ADVICE } from '../advice';
+import { PARKED_EXITS, PHASE_EXITS } from '../exit-codes';
+import { CliError, type Failure } from '../failure';
+import { isParkReason, progress, statusOf } from '../follow';
+import { readRun, type InspectedRun } from '../inspect-run';
+import { table, type Answer } from '../output';
+import { readPlanFile } from '../plan-file';
+import type { Context, Register } from '../command';
+import { connect } from '../service';
+import { journalStore, withOptions, type Settings } from '../settings';
+
+interface InspectOptions extends Settings {
+  readonly offline?: boolean;
+}
+
+export const inspectCommand: Register = (program, act) => {
+  const command = program
+    .command('inspect')
+    .description('show phase, effects, slots, doubts and epochs of a run, and what its execution says')
+    .argument('<run>', 'a run id, or the file of its draft or plan')
+    .option('--offline', 'read the journal only; ask no server');
+  withOptions(command, 'journal', 'taskQueue').action(act('inspect', inspect));
+};
+
+type Live = { readonly status: PlanStatus | null; readonly note: string };
+
+async function inspect(_context: Context, run: string, options: InspectOptions): Promise<Answer> {
+  const runId = isRunId(run) ? run : readPlanFile(run).runId;
+  const named = (options.journal ?? '') !== '';
+  if (!named && options.offline === true) {
+    throw new CliError('invalid_argument', 'without a journal and without a server there is nothing to ask', 'journal');
+  }
+  const journal = named ? await readRun(journalStore(options), runId) : null;
+  const live: Live = options.offline === true ? { status: null, note: 'not asked' } : await ask(runId, options);
+  if (journal === null && live.status === null) {
+    const where = named
+      ? 'neither the journal nor a running execution knows it'
+      : `no execution answers (${live.note})`;
+    throw new Refusal('unknown_run', `this run was not found: ${where}`, runId);
+  }
+  const lines = [...(journal === null ? ['journal: not named, or without this run'] : journalLines(journal))];
+  lines.push(
+    live.status === null ? `execution: ${live.note}` : `execution:${progress(live.status).replace(/^ +/, ' ')}`,
+  );
+  const data = { runId, journal, live: live.status, liveNote: live.note };
+  const failure = needsPerson(live.status);
+  if (failure !== null) return { data, lines, failure };
+  return { data, lines, exit: journal?.phase == null ? 'done' : PHASE_EXITS[journal.phase] };
+}
+
+async function ask(runId: string, options: InspectOptions): Promise<Live> {
+  try {
+    const service = await connect({ taskQueue: options.taskQueue });
+    try {
+      const status = await statusOf(service, service.plans.getHandle(runId));
+      return { status, note: status === null ? 'no worker answers for this run' : 'answered' };
+    } finally {
+      await service.close();
+    }
+  } catch (fault) {
+    if (fault instanceof CliError) return { status: null, note: fault.message };
+    throw fault;
+  }
+}
+
+function needsPerson(status: PlanStatus | null): Failure | null {
+  if (status === null || status.state !== 'parked' || !isParkReason(status.reason)) return null;
+  const { reason } = status;
+  return { code: reason, message: `the plan waits: ${ADVICE[reason]}`, field: null, exit: PARKED_EXITS[reason] };
+}
+
+function journalLines(run: InspectedRun): readonly string[] {
+  const head = run.head === null ? 'no checkpoint yet' : `head ${run.head.sequence} ${run.head.digest}`;
+  const rows = run.effects.map((effect) => [
+    String(effect.ordinal),
+    effect.toolId,
+    effect.state,
+    `slots ${effect.slots.begun} begun, ${effect.slots.closed} closed, ${effect.slots.open} open`,
+    effect.doubt === null ? '' : `doubt: ${effect.doubt}`,
+  ]);
+  return [
+    `run ${run.runId} of ${run.workflowId}: ${run.phase ?? 'not begun'}, lineage ${run.lineage}, ${run.epochs} epochs`,
+    `requester: ${run.requester}`,
+    head,
+    ...table(rows),
+  ];
+}

@@ -1,0 +1,125 @@
+/**
+ * The exit code of every way in which a command can end. Invariant: each table is exhaustive over its union, so a new
+ * refusal, park reason or outcome does not compile until somebody has decided what a script should see.
+ */
+import type { ParkReason, PreviewedEffect } from '../activities/contract';
+import type { PlanOutcome } from '../client';
+import type { StoreErrorCode } from '../ports';
+import type { RecoveryPhase } from '../rules/recovery';
+import type { RefusalCode } from '../rules/refusal';
+
+export const EXIT = {
+  done: 0,
+  service_failure: 1,
+  invalid_input: 2,
+  denied: 3,
+  review_required: 4,
+  cancelled: 5,
+  conflict: 6,
+  no_adapter: 7,
+  /** As a shell reports a command that Ctrl-C ended. */
+  interrupted: 130,
+} as const;
+export type ExitName = keyof typeof EXIT;
+
+/** Faults that only the command line has. */
+export const CLI_CODES = [
+  'invalid_argument',
+  'input_unreadable',
+  'connection_invalid',
+  'service_unavailable',
+  'service_failed',
+  'workflow_terminated',
+  'workflow_timed_out',
+  'preview_failed',
+  'effect_rejected',
+  'plan_cancelled',
+  'not_verified',
+  'output_exists',
+  'interrupted',
+] as const;
+export type CliCode = (typeof CLI_CODES)[number];
+
+export const CLI_EXITS: Record<CliCode, ExitName> = {
+  invalid_argument: 'invalid_input',
+  input_unreadable: 'invalid_input',
+  connection_invalid: 'invalid_input',
+  service_unavailable: 'service_failure',
+  service_failed: 'service_failure',
+  workflow_terminated: 'service_failure',
+  workflow_timed_out: 'service_failure',
+  preview_failed: 'service_failure',
+  effect_rejected: 'denied',
+  plan_cancelled: 'cancelled',
+  not_verified: 'denied',
+  output_exists: 'conflict',
+  interrupted: 'interrupted',
+};
+
+/** Refused before anything happened. */
+export const REFUSED_EXITS: Record<RefusalCode, ExitName> = {
+  invalid_plan: 'invalid_input',
+  plan_too_large: 'invalid_input',
+  unknown_run: 'invalid_input',
+  journal_missing: 'invalid_input',
+  plan_conflict: 'conflict',
+  wrong_journal: 'conflict',
+  no_adapter: 'no_adapter',
+  journal_behind: 'review_required',
+  content_missing: 'service_failure',
+  not_the_plans_workflow: 'denied',
+  invalid_record: 'denied',
+  journal_invalid: 'denied',
+  chain_divergence: 'denied',
+};
+
+/** Begun, and now waiting for a person. */
+export const PARKED_EXITS: Record<ParkReason, ExitName> = {
+  approval_missing: 'review_required',
+  approval_expired: 'review_required',
+  ambiguous_effect: 'review_required',
+  effect_mismatch: 'review_required',
+  wrong_journal: 'review_required',
+  journal_missing: 'review_required',
+  journal_behind: 'review_required',
+  journal_invalid: 'review_required',
+  content_missing: 'review_required',
+  chain_divergence: 'review_required',
+  no_adapter: 'no_adapter',
+};
+
+export const OUTCOME_EXITS: Record<PlanOutcome['status'], ExitName> = {
+  completed: 'done',
+  previewed: 'done',
+  cancelled: 'cancelled',
+};
+
+/** The worst of a preview's effects decides: an effect that would need a person makes the preview ask for one. */
+export const PREVIEW_EXITS: Record<PreviewedEffect['state'], ExitName> = {
+  absent: 'done',
+  committed: 'done',
+  wait: 'done',
+  ambiguous: 'review_required',
+  changed: 'review_required',
+};
+
+/** What the journal alone says of a run. */
+export const PHASE_EXITS: Record<RecoveryPhase, ExitName> = {
+  planned: 'done',
+  approval_recorded: 'done',
+  dispatching: 'done',
+  reconciling: 'done',
+  completed: 'done',
+  aborted: 'cancelled',
+};
+
+export const STORE_EXITS: Record<StoreErrorCode, ExitName> = {
+  store_invalid_path: 'invalid_input',
+  store_unavailable: 'service_failure',
+  store_read_only: 'service_failure',
+  store_permission_denied: 'service_failure',
+  store_full: 'service_failure',
+  store_entry_too_large: 'service_failure',
+  store_unsafe_entry: 'service_failure',
+  store_io_failed: 'service_failure',
+};

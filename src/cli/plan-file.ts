@@ -1,0 +1,50 @@
+/**
+ * A plan file: a draft with contents, or a plan that was made before. Invariant: told apart by `schema_version` alone, and
+ * wholly checked before anything else happens, so a bad file changes nothing.
+ */
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
+import { isJsonObject, type JsonValue } from '../rules/recovery';
+import { Refusal } from '../rules/refusal';
+import { draftFromJson, planFromDraft } from '../rules/plans/draft';
+import { planFromRecord, type GovernedPlan } from '../rules/plans/plan';
+import { CliError } from './failure';
+import { MAX_PLAN_BYTES, readPlanText } from './plan-text';
+
+export type PlanFile =
+  | { readonly form: 'plan'; readonly runId: string; readonly plan: GovernedPlan }
+  /** Checked, but its digests are not known before its run has a salt. */
+  | { readonly form: 'draft'; readonly runId: string; readonly draft: unknown };
+
+export function readPlanFile(file: string): PlanFile {
+  return planFileFromBytes(readFile(file));
+}
+
+export function planFileFromBytes(bytes: Uint8Array): PlanFile {
+  const value = readPlanText(bytes);
+  if (!isJsonObject(value as JsonValue)) throw new Refusal('invalid_plan', 'must be an object', 'document');
+  if (Object.hasOwn(value as object, 'schema_version')) {
+    const plan = planFromRecord(value);
+    return { form: 'plan', runId: plan.runId, plan };
+  }
+  const draft = draftFromJson(value);
+  // The salt does not matter here: whatever can be refused is refused now, before anything is stored.
+  planFromDraft(draft, '0'.repeat(64));
+  return { form: 'draft', runId: draft.runId, draft: value };
+}
+
+function readFile(file: string): Uint8Array {
+  let fd: number;
+  try {
+    fd = openSync(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  } catch {
+    throw new CliError('input_unreadable', `${file} cannot be opened; check the name and its permissions`);
+  }
+  try {
+    const stat = fstatSync(fd);
+    if (!stat.isFile()) throw new CliError('input_unreadable', `${file} is not a regular file`);
+    // One that is too large is not read at all, and refused by its size.
+    return stat.size > MAX_PLAN_BYTES ? new Uint8Array(MAX_PLAN_BYTES + 1) : readFileSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}

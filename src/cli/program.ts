@@ -1,0 +1,73 @@
+/**
+ * The command line as a whole. Invariant: every command ends in one `Answer`, whatever happens on the way, and the exit code
+ * is that answer's; nothing is printed after it.
+ */
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { Command, CommanderError } from 'commander';
+import { inspectCommand } from './commands/inspect';
+import { journalCommand } from './commands/journal';
+import { planCommand } from './commands/plan';
+import { previewCommand } from './commands/preview';
+import { runCommand } from './commands/run';
+import { verifyCommand } from './commands/verify';
+import { EXIT } from './exit-codes';
+import { failureOf } from './failure';
+import type { Act, Register } from './command';
+import { Output, type Answer, type Streams } from './output';
+
+const COMMANDS: readonly Register[] = [
+  planCommand,
+  runCommand,
+  previewCommand,
+  inspectCommand,
+  verifyCommand,
+  journalCommand,
+];
+
+export async function runCli(args: readonly string[], streams: Streams, interrupted: AbortSignal): Promise<number> {
+  const output = new Output(streams, args.includes('--json'));
+  let name = args.find((arg) => !arg.startsWith('-')) ?? 'countersign';
+  let answer: Answer | null = null;
+  const act: Act =
+    (command, action) =>
+    async (...given) => {
+      name = command;
+      answer = await action({ output, interrupted }, ...given);
+    };
+  try {
+    await build(act, streams, output).parseAsync([...args], { from: 'user' });
+  } catch (fault) {
+    if (fault instanceof CommanderError && fault.exitCode === EXIT.done) return EXIT.done; // help or version was shown
+    answer = { failure: failureOf(fault) };
+  }
+  return output.finish(name, answer ?? {});
+}
+
+function build(act: Act, streams: Streams, output: Output): Command {
+  const program = new Command('countersign')
+    .description(
+      'Governed plans on Temporal: each effect exactly once, each decision in a chain that anyone can verify.',
+    )
+    .version(version())
+    .showSuggestionAfterError(false)
+    .exitOverride()
+    .configureOutput({
+      writeOut: streams.out,
+      writeErr: (text) => (output.json ? undefined : streams.err(text)),
+      outputError: () => undefined, // said once, by the answer
+    });
+  for (const register of COMMANDS) register(program, act);
+  for (const command of program.commands) {
+    for (const one of [command, ...command.commands]) {
+      if (one.commands.length === 0) one.option('--json', 'print one JSON object instead of text');
+      one.copyInheritedSettings(program);
+    }
+  }
+  return program;
+}
+
+function version(): string {
+  const file = path.join(__dirname, '../../package.json');
+  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
+}

@@ -1,0 +1,66 @@
+/**
+ * Options that several commands share. Invariant: an option wins over its environment variable, and a folder that is needed
+ * but not named is refused; nothing is ever guessed from the current folder.
+ */
+import { Option, type Command } from 'commander';
+import { fileStore, type FileStore } from '../adapters/stores';
+import { CliError } from './failure';
+
+export interface Settings {
+  readonly journal?: string;
+  readonly contents?: string;
+  readonly taskQueue: string;
+}
+
+export const OPTIONS = {
+  journal: () => new Option('--journal <dir>', 'the journal of the workers').env('COUNTERSIGN_JOURNAL'),
+  contents: () =>
+    new Option('--contents <dir>', 'their content store; default: the journal’s name with "-contents"').env(
+      'COUNTERSIGN_CONTENTS',
+    ),
+  taskQueue: () =>
+    new Option('--task-queue <name>', 'task queue of the workers that have the plan’s sinks')
+      .env('COUNTERSIGN_TASK_QUEUE')
+      .default('countersign'),
+} as const;
+
+export function withOptions(command: Command, ...names: readonly (keyof typeof OPTIONS)[]): Command {
+  for (const name of names) command.addOption(OPTIONS[name]());
+  return command;
+}
+
+export function journalFolder({ journal }: Pick<Settings, 'journal'>): string {
+  if (journal !== undefined && journal !== '') return withoutSlash(journal);
+  throw new CliError('invalid_argument', 'say which journal: --journal DIR, or COUNTERSIGN_JOURNAL', 'journal');
+}
+
+/** Of a journal folder, the folder beside it that holds contents. */
+export function contentsBeside(journal: string): string {
+  return `${withoutSlash(journal)}-contents`;
+}
+
+export function contentsFolder(settings: Pick<Settings, 'journal' | 'contents'>): string {
+  if (settings.contents !== undefined && settings.contents !== '') return settings.contents;
+  if (settings.journal !== undefined && settings.journal !== '') return contentsBeside(settings.journal);
+  throw new CliError('invalid_argument', NO_CONTENTS, 'contents');
+}
+
+export const NO_CONTENTS =
+  'say where contents are: --contents DIR or COUNTERSIGN_CONTENTS, or a journal that has them beside it';
+
+export function hasContents({ journal, contents }: Pick<Settings, 'journal' | 'contents'>): boolean {
+  return (journal ?? '') !== '' || (contents ?? '') !== '';
+}
+
+/** Never makes the folder: a mistyped name must not become an empty store. */
+export function contentStore(settings: Pick<Settings, 'journal' | 'contents'>): FileStore {
+  return fileStore(contentsFolder(settings));
+}
+
+export function journalStore(settings: Pick<Settings, 'journal'>): FileStore {
+  return fileStore(journalFolder(settings));
+}
+
+function withoutSlash(folder: string): string {
+  return folder.length > 1 ? folder.replace(/\/+$/, '') : folder;
+}
