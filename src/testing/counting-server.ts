@@ -29,7 +29,7 @@ interface Row {
   readonly at: number;
 }
 
-const OTHER_DIGEST = '0'.repeat(64);
+const OTHER_DIGEST = `sha256:${'0'.repeat(64)}`;
 
 class Collection {
   readonly #rows = new Map<string, Row[]>();

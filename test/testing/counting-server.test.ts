@@ -180,7 +180,7 @@ describe('look-up faults', () => {
     );
     const look = async (): Promise<unknown> => (await sinks.lookup.observe([one], context()))[0];
     expect(await look()).toEqual({ state: 'absent' });
-    expect(await look()).toMatchObject({ state: 'committed', operationDigest: '0'.repeat(64) });
+    expect(await look()).toMatchObject({ state: 'committed', operationDigest: `sha256:${'0'.repeat(64)}` });
     expect(await look()).toEqual({ state: 'in_flight', retryAfterMs: 250 });
     await expect(look()).rejects.toMatchObject({ code: 'connection_lost' });
     expect(await look()).toMatchObject({ state: 'committed', operationDigest: 'a'.repeat(64) });
