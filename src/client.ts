@@ -2,9 +2,9 @@
  * A typed client for governed plans, imported as `countersign/client`. Invariant: a plan's contents are stored before its
  * workflow starts, and starting the same run again follows the one that is there; it never starts a second.
  */
-import type { Client, WorkflowHandle } from '@temporalio/client';
+import { WorkflowExecutionAlreadyStartedError, type Client, type WorkflowHandle } from '@temporalio/client';
 import { Contents } from './activities/contents';
-import { Journal } from './activities/journal';
+import { Journal, planConflict } from './activities/journal';
 import type { Store } from './ports';
 import { draftFromJson, planFromDraft } from './rules/plans/draft';
 import { carrierWorkflowId } from './rules/plans/identity';
@@ -14,6 +14,9 @@ import type { GovernedPlanInput, PlanLineage, PlanOutcome, PlanStatus } from './
 
 export type { EffectOutcome, GovernedPlanInput, PlanLineage, PlanOutcome, PlanStatus } from './workflows/messages';
 export type { GovernedPlan } from './rules/plans/plan';
+
+/** Memo of an execution: the digest of the plan that it carries. */
+const PLAN_MEMO = 'countersign_plan';
 
 export interface PlanClientOptions {
   readonly client: Client;
@@ -53,19 +56,38 @@ export class PlanClient {
     return plan;
   }
 
-  /** Starts the plan, or follows the execution that already carries this run. */
+  /** Starts the plan, or follows the execution that already carries this run. Throws `Refusal` when that has another plan. */
   async start(plan: GovernedPlan): Promise<PlanHandle> {
     const input = await this.input(plan);
     const workflowId = carrierWorkflowId(plan.runId);
-    const workflow = await this.options.client.workflow.start<typeof governedPlan>('governedPlan', {
-      workflowId,
-      taskQueue: this.options.taskQueue,
-      args: [input],
-      workflowIdConflictPolicy: 'USE_EXISTING',
-      workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-      staticSummary: `${plan.workflowId}: ${plan.effects.length} effects`.slice(0, 200),
-    });
-    return this.handle(plan.runId, workflow);
+    for (;;) {
+      try {
+        const workflow = await this.options.client.workflow.start<typeof governedPlan>('governedPlan', {
+          workflowId,
+          taskQueue: this.options.taskQueue,
+          args: [input],
+          workflowIdConflictPolicy: 'FAIL',
+          workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+          memo: { [PLAN_MEMO]: plan.planDigest },
+          staticSummary: `${plan.workflowId}: ${plan.effects.length} effects`.slice(0, 200),
+        });
+        return this.handle(plan.runId, workflow);
+      } catch (fault) {
+        if (!(fault instanceof WorkflowExecutionAlreadyStartedError)) throw fault;
+      }
+      const running = await this.running(plan);
+      if (running !== null) return running;
+    }
+  }
+
+  /** The running execution of this plan's run; null when it has ended meanwhile. */
+  private async running(plan: GovernedPlan): Promise<PlanHandle | null> {
+    const handle = this.getHandle(plan.runId);
+    const { status, memo } = await handle.workflow.describe();
+    if (status.name !== 'RUNNING') return null;
+    const carried = memo?.[PLAN_MEMO];
+    if (carried !== undefined && carried !== plan.planDigest) throw planConflict();
+    return handle;
   }
 
   async execute(plan: GovernedPlan): Promise<PlanOutcome> {

@@ -20,6 +20,7 @@ import {
   type DriveResult,
 } from '../activities/contract';
 import { Refusal } from '../rules/refusal';
+import { SINK_WAIT } from '../rules/sends/proof';
 import type { ChainKeeper } from './chain-keeper';
 import type { PlanState, PlanStatus } from './messages';
 import { driveSummary, remember, tell } from './story';
@@ -154,7 +155,7 @@ export class DriveLoop {
     this.replayed = this.replayed && result.replayed;
     const moved = before !== this.chain.expectedHead?.digest;
     if (moved) this.followed = 0;
-    if (result.status !== 'waiting') this.waited.clear();
+    if (result.status !== 'waiting') this.restart();
     switch (result.status) {
       case 'done':
         this.closed = true;
@@ -184,6 +185,11 @@ export class DriveLoop {
       case 'fenced':
         return this.follow();
     }
+  }
+
+  /** The sink gets its patience anew; an attempt that has been quiet for long enough stays so. */
+  private restart(): void {
+    for (const at of this.waited.keys()) if (at.endsWith(`/${SINK_WAIT}`)) this.waited.delete(at);
   }
 
   private async afterFailure(): Promise<LoopEnd | null> {

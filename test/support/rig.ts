@@ -6,8 +6,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { Client, type WorkflowClientInterceptor } from '@temporalio/client';
-import type { DataConverter } from '@temporalio/common';
+import { Client, WorkflowFailedError, type WorkflowClientInterceptor } from '@temporalio/client';
+import { TemporalFailure, type DataConverter } from '@temporalio/common';
 import {
   DefaultLogger,
   Runtime,
@@ -29,7 +29,7 @@ import {
   type Store,
 } from '../../src';
 import { fileStore } from '../../src/adapters/stores';
-import { PlanClient, type GovernedPlan, type PlanHandle } from '../../src/client';
+import { PlanClient, type GovernedPlan, type PlanHandle, type PlanStatus } from '../../src/client';
 import {
   COUNTING_MODES,
   countingSink,
@@ -65,12 +65,20 @@ export interface RigWorker {
   stop(): Promise<void>;
 }
 
+/** An execution to replay at the end. */
+export interface Execution {
+  readonly client: Client;
+  readonly workflowId: string;
+  readonly runId: string;
+}
+
 /** One effect of a draft: a counting sink by its mode, or more of it. */
 export type RigEffect = CountingMode | ({ readonly mode: CountingMode } & Readonly<Record<string, unknown>>);
 
 export const toolId = (mode: CountingMode): string => `tool:example.org/${mode}@1.0.0`;
 
 const DEFAULT_SINK = { deadlineMs: 1_000, settleMs: 300 };
+const UNTIL_MS = 45_000;
 const logs: LogEntry[] = [];
 
 /** Call at the top of a test file, or inside a `describe`; then use the rig in its tests. */
@@ -98,7 +106,8 @@ export class Rig {
   /** What the end of this test may find wrong; a test that breaks a journal sets it. @default nothing */
   expectedFailures: (failure: ReplayFailure) => boolean = () => false;
   private workers: RigWorker[] = [];
-  private started: { workflowId: string; runId: string }[] = [];
+  private started: Execution[] = [];
+  private cleanups: (() => Promise<void>)[] = [];
   private names = 0;
 
   constructor(readonly options: RigOptions) {}
@@ -132,7 +141,8 @@ export class Rig {
       const unexpected = failures.filter((failure) => !this.expectedFailures(failure));
       if (unexpected.length > 0) throw new Error(`After the test: ${JSON.stringify(unexpected, null, 2)}`);
     } finally {
-      for (const { workflowId } of executions) await this.terminate(workflowId);
+      for (const execution of executions) await terminate(execution);
+      for (const cleanup of this.cleanups.splice(0)) await cleanup();
       await this.sinks.close();
       await rm(this.folder, { recursive: true, force: true });
     }
@@ -150,18 +160,15 @@ export class Rig {
   /** Another client of this rig: what it starts is tracked, too. */
   newClient(options: Partial<ConstructorParameters<typeof Client>[0]> = {}): Client {
     const { dataConverter } = this.options;
-    const { connection, namespace } = {
+    const given = options.interceptors?.workflow as WorkflowClientInterceptor[] | undefined;
+    const client: Client = new Client({
       connection: this.temporal.client.connection,
       namespace: this.temporal.namespace,
-    };
-    const given = options.interceptors?.workflow as WorkflowClientInterceptor[] | undefined;
-    return new Client({
-      connection,
-      namespace,
       ...(dataConverter === undefined ? {} : { dataConverter }),
       ...options,
-      interceptors: { ...options.interceptors, workflow: [...(given ?? []), this.tracker()] },
+      interceptors: { ...options.interceptors, workflow: [...(given ?? []), this.tracker(() => client)] },
     });
+    return client;
   }
 
   definitions(sink: Partial<CountingSinkOptions> = {}): EffectDefinition[] {
@@ -229,14 +236,18 @@ export class Rig {
     return this.sinks.counts().writes;
   }
 
-  /** Polls the plan's status until it is as wanted. */
-  async until(
-    handle: PlanHandle,
-    wanted: (status: Awaited<ReturnType<PlanHandle['status']>>) => boolean,
-  ): Promise<void> {
-    for (;;) {
-      const status = await handle.status().catch(() => null);
-      if (status !== null && wanted(status)) return;
+  /** Polls the plan's status until it is as wanted; fails with what it is instead. */
+  async until(handle: PlanHandle, wanted: (status: PlanStatus) => boolean): Promise<PlanStatus> {
+    const limit = performance.now() + UNTIL_MS;
+    for (let last: unknown = null; ;) {
+      try {
+        const status = await handle.status();
+        if (wanted(status)) return status;
+        last = status;
+      } catch (fault) {
+        last = String(fault);
+      }
+      if (performance.now() > limit) throw new Error(`the plan did not get there; it is ${JSON.stringify(last)}`);
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   }
@@ -245,9 +256,14 @@ export class Rig {
     return historyToJson(await handle.workflow.fetchHistory());
   }
 
+  /** To be done after the test and its replays. */
+  atEnd(cleanup: () => Promise<void>): void {
+    this.cleanups.push(cleanup);
+  }
+
   /** Adds an execution that no client of this rig started. */
-  track(workflowId: string, runId: string): void {
-    if (!this.started.some((known) => known.runId === runId)) this.started.push({ workflowId, runId });
+  track(execution: Execution): void {
+    if (!this.started.some((known) => known.runId === execution.runId)) this.started.push(execution);
   }
 
   verify(histories: Iterable<RecordedHistory>, journal = this.journal): Promise<ReplayReport> {
@@ -262,15 +278,11 @@ export class Rig {
   }
 
   /** The histories of executions, each with the runs that it continued as. */
-  async histories(
-    executions: readonly { workflowId: string; runId: string }[] = this.started,
-  ): Promise<RecordedHistory[]> {
+  async histories(executions: readonly Execution[] = this.started): Promise<RecordedHistory[]> {
     const histories: RecordedHistory[] = [];
-    for (const { workflowId, runId } of executions) {
-      for (let next: string | undefined = runId; next;) {
-        const history: HistoryJson = historyToJson(
-          await this.client.workflow.getHandle(workflowId, next).fetchHistory(),
-        );
+    for (const { client, workflowId, runId } of executions) {
+      for (let next: string | undefined = runId; next !== undefined;) {
+        const history = historyToJson(await client.workflow.getHandle(workflowId, next).fetchHistory());
         histories.push({ workflowId, history });
         next = continuedAs(history);
       }
@@ -278,27 +290,27 @@ export class Rig {
     return histories;
   }
 
-  private tracker(): WorkflowClientInterceptor {
+  private tracker(client: () => Client): WorkflowClientInterceptor {
     return {
       startWithDetails: async (input, next) => {
         const output = await next(input);
-        this.track(input.options.workflowId, output.runId);
+        this.track({ client: client(), workflowId: input.options.workflowId, runId: output.runId });
         return output;
       },
       signalWithStart: async (input, next) => {
         const runId = await next(input);
-        this.track(input.options.workflowId, runId);
+        this.track({ client: client(), workflowId: input.options.workflowId, runId });
         return runId;
       },
     };
   }
+}
 
-  private async terminate(workflowId: string): Promise<void> {
-    await this.client.workflow
-      .getHandle(workflowId)
-      .terminate('the test is over')
-      .catch(() => undefined);
-  }
+async function terminate({ client, workflowId }: Execution): Promise<void> {
+  await client.workflow
+    .getHandle(workflowId)
+    .terminate('the test is over')
+    .catch(() => undefined);
 }
 
 function continuedAs(history: HistoryJson): string | undefined {
@@ -306,6 +318,36 @@ function continuedAs(history: HistoryJson): string | undefined {
   const attributes = (last?.['workflowExecutionContinuedAsNewEventAttributes'] ??
     last?.['workflowExecutionCompletedEventAttributes']) as { newExecutionRunId?: string } | undefined;
   return attributes?.newExecutionRunId || undefined;
+}
+
+/** The current details that the Web UI shows. */
+export async function details(handle: Pick<PlanHandle, 'workflow'>): Promise<string> {
+  const metadata = await handle.workflow.query<{ currentDetails?: string }>('__temporal_workflow_metadata');
+  return metadata.currentDetails ?? '';
+}
+
+export async function memoOf(handle: Pick<PlanHandle, 'workflow'>): Promise<unknown> {
+  return (await handle.workflow.describe()).memo?.['countersign'];
+}
+
+/** The summaries of activities and timers, in order. */
+export async function summaries(handle: Pick<PlanHandle, 'workflow'>): Promise<readonly string[]> {
+  const { events } = historyToJson(await handle.workflow.fetchHistory());
+  return events.flatMap((event) => {
+    const metadata = event['userMetadata'] as { summary?: { data?: string } } | undefined;
+    const data = metadata?.summary?.data;
+    return data === undefined ? [] : [JSON.parse(Buffer.from(data, 'base64').toString('utf8')) as string];
+  });
+}
+
+/** The cause of a workflow's failure; fails when it does not fail. */
+export async function failureOf(result: Promise<unknown>): Promise<TemporalFailure> {
+  const fault: unknown = await result.then(
+    () => null,
+    (reason: unknown) => reason,
+  );
+  if (fault instanceof WorkflowFailedError && fault.cause instanceof TemporalFailure) return fault.cause;
+  throw new Error('the workflow did not fail', { cause: fault });
 }
 
 const bundles = new Map<string, Promise<WorkflowBundle>>();
