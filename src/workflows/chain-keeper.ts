@@ -40,6 +40,7 @@ export class ChainKeeper {
 
   /** Derives what the result says was appended or adopted; throws `Refusal` when it does not follow. */
   accept(result: DriveResult): void {
+    if (!isWellFormed(result)) throw divergence((this.expectedHead?.sequence ?? -1) + 1);
     if (this.journalId === null && result.journal_id !== '') this.journalId = result.journal_id;
     if (result.head === null) return;
     let head = this.head ?? openingCheckpoint(this.plan);
@@ -85,6 +86,13 @@ export class ChainKeeper {
       };
     });
   }
+}
+
+/** A result may come from a worker of another version: what is not of the expected form is not followed. */
+function isWellFormed({ journal_id, steps, head }: { readonly [Field in keyof DriveResult]?: unknown }): boolean {
+  const { sequence, digest } = (head ?? {}) as { sequence?: unknown; digest?: unknown };
+  const sound = head === null || (Number.isSafeInteger(sequence) && typeof digest === 'string');
+  return sound && typeof journal_id === 'string' && Array.isArray(steps);
 }
 
 /** Null when the step is no witness, derives another checkpoint, or one that may not stand behind `head`. */
