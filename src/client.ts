@@ -3,7 +3,7 @@
  * workflow starts, and starting the same run again follows the one that is there; it never starts a second.
  */
 import { WorkflowExecutionAlreadyStartedError, type Client, type WorkflowHandle } from '@temporalio/client';
-import { Contents } from './activities/contents';
+import { Contents, newSalt } from './activities/contents';
 import { Journal, planConflict } from './activities/journal';
 import type { Store } from './ports';
 import { draftFromJson, planFromDraft } from './rules/plans/draft';
@@ -49,10 +49,13 @@ export class PlanClient {
   async prepare(draft: unknown): Promise<GovernedPlan> {
     const checked = draftFromJson(draft);
     const contents = new Contents(this.options.contents);
-    // A throw-away salt first, so that a plan that is refused leaves nothing behind.
-    planFromDraft(checked, '0'.repeat(64));
-    const { plan, envelopes } = planFromDraft(checked, await contents.runSalt(checked.runId));
-    for (const envelope of envelopes) await contents.putOperation(envelope);
+    const known = await contents.knownSalt(checked.runId);
+    const salt = known ?? newSalt();
+    const made = planFromDraft(checked, salt);
+    // Nothing is stored before the whole plan has proved good.
+    const settled = known ?? (await contents.settleSalt(checked.runId, salt));
+    const { plan, envelopes } = settled === salt ? made : planFromDraft(checked, settled);
+    await contents.putOperations(envelopes);
     return plan;
   }
 

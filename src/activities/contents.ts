@@ -11,23 +11,37 @@ import { Refusal } from '../rules/refusal';
 const encoder = new TextEncoder();
 const hex = (digest: string): string => digest.slice(digest.indexOf(':') + 1);
 
+/** Puts that run at once: enough to share each flush of the folder. */
+const SIDE_BY_SIDE = 32;
+
+export function newSalt(): string {
+  return randomBytes(32).toString('hex');
+}
+
 export class Contents {
   constructor(private readonly store: Store) {}
 
-  /** The secret that salts every digest of a run: made once, whoever asks first. */
-  async runSalt(runId: string): Promise<string> {
-    const path = `salts/${runId}`;
-    const stored = await this.store.read(path);
-    if (stored !== null) return decode(stored);
-    const salt = randomBytes(32).toString('hex');
-    await this.store.create(path, encoder.encode(salt));
-    const settled = await this.store.read(path);
-    if (settled === null) throw new Refusal('content_missing', 'the salt of this run cannot be read back', runId);
-    return decode(settled);
+  /** The secret that salts every digest of a run, or null while nobody has made it. */
+  async knownSalt(runId: string): Promise<string | null> {
+    const stored = await this.store.read(`salts/${runId}`);
+    return stored === null ? null : decode(stored);
   }
 
-  async putOperation(envelope: Envelope): Promise<void> {
-    await this.store.create(`operations/${hex(envelope.digest)}`, encoder.encode(envelope.text));
+  /** Keeps `salt` for the run unless somebody was faster; answers the one that counts. */
+  async settleSalt(runId: string, salt: string): Promise<string> {
+    const outcome = await this.store.create(`salts/${runId}`, encoder.encode(salt));
+    const settled = outcome === 'conflict' ? await this.knownSalt(runId) : salt;
+    if (settled === null) throw new Refusal('content_missing', 'the salt of this run cannot be read back', runId);
+    return settled;
+  }
+
+  async putOperations(envelopes: readonly Envelope[]): Promise<void> {
+    for (let from = 0; from < envelopes.length; from += SIDE_BY_SIDE) {
+      const batch = envelopes.slice(from, from + SIDE_BY_SIDE);
+      await Promise.all(
+        batch.map(({ digest, text }) => this.store.create(`operations/${hex(digest)}`, encoder.encode(text))),
+      );
+    }
   }
 
   async operation(digest: string): Promise<unknown> {
@@ -43,7 +57,8 @@ export class Contents {
 
   /** Stores a result and answers the digest that stands for it. */
   async putResult(runId: string, idempotencyKey: string, result: unknown): Promise<string> {
-    const envelope = resultEnvelope(await this.runSalt(runId), idempotencyKey, result);
+    const salt = (await this.knownSalt(runId)) ?? (await this.settleSalt(runId, newSalt()));
+    const envelope = resultEnvelope(salt, idempotencyKey, result);
     await this.store.create(`results/${hex(envelope.digest)}`, encoder.encode(envelope.text));
     return envelope.digest;
   }
