@@ -11,6 +11,7 @@ import ms from 'ms';
 import { DRIVE_ACTIVITY } from './activities/contract';
 import { createActivities } from './activities/drive-activity';
 import type { EnginePoint, WorkerPolicy } from './activities/engine';
+import { Journal } from './activities/journal';
 import { Registry } from './activities/registry';
 import { initJournal } from './journal-init';
 import type { EffectDefinition, Store } from './ports';
@@ -75,6 +76,7 @@ export class CountersignPlugin implements WorkerPlugin, ClientPlugin {
   async runWorker(worker: Worker, next: (worker: Worker) => Promise<void>): Promise<void> {
     const { store, development } = this.options;
     if (development === true) await initJournal(store);
+    else if (this.registry.sinks.size > 0) await new Journal(store).id();
     for (const sink of this.registry.sinks) await sink.probe?.();
     this.running.add(worker);
     try {
