@@ -37,7 +37,7 @@ export function failureOf(fault: unknown): Failure {
     const message = `the journal of this run is refused by the recovery contract: ${fault.message}`;
     return { code: fault.code, message, field: fault.fieldName, exit: 'denied' };
   }
-  if (fault instanceof CommanderError) return own('invalid_argument', fault.message.replace(/^error: /, ''), null);
+  if (fault instanceof CommanderError) return own('invalid_argument', argumentFault(fault), null);
   if (fault instanceof WorkflowFailedError) return workflowFailure(fault.cause);
   if (fault instanceof WorkflowNotFoundError) {
     return refused('unknown_run', 'no execution of this run is known to the Temporal server', null);
@@ -98,4 +98,9 @@ function bare(code: string, message: string): Omit<Failure, 'exit'> {
 
 function isRefusalCode(type: string | null | undefined): type is RefusalCode {
   return (REFUSAL_CODES as readonly (string | null | undefined)[]).includes(type);
+}
+
+function argumentFault(fault: CommanderError): string {
+  if (fault.code.startsWith('commander.help')) return 'name a command; "--help" lists them';
+  return fault.message.replace(/^error: /, '');
 }

@@ -7,7 +7,7 @@ import { loadClientConnectConfig, type ClientConnectConfig } from '@temporalio/e
 import { PlanClient } from '../client';
 import type { Store } from '../ports';
 import { CliError } from './failure';
-import { NO_CONTENTS, contentStore, hasContents, journalStore, type Settings } from './settings';
+import { NO_CONTENTS, journalStore, type Settings } from './settings';
 
 const CONNECT_WITHIN_MS = 5_000;
 const ANSWER_WITHIN_MS = 5_000;
@@ -19,32 +19,32 @@ export interface Service {
   close(): Promise<void>;
 }
 
-export async function connect(settings: Settings): Promise<Service> {
+export async function connect(settings: Settings, contents: Store = NO_STORE): Promise<Service> {
   const { connectionOptions, namespace } = loadConfig();
   const connection = await open(connectionOptions);
   const client = new Client({ connection, ...(namespace === undefined ? {} : { namespace }) });
   return {
-    plans: planClient(client, settings),
+    plans: planClient(client, settings, contents),
     soon: (call) => connection.withDeadline(Date.now() + ANSWER_WITHIN_MS, call),
     close: () => connection.close(),
   };
 }
 
 /** A client that never asks the server: enough to make a plan. */
-export function offlinePlans(settings: Settings): PlanClient {
-  return planClient(new Client({ connection: Connection.lazy() }), settings);
+export function offlinePlans(settings: Settings, contents: Store): PlanClient {
+  return planClient(new Client({ connection: Connection.lazy() }), settings, contents);
 }
 
-function planClient(client: Client, settings: Settings): PlanClient {
+function planClient(client: Client, settings: Settings, contents: Store): PlanClient {
   const journal = settings.journal === undefined || settings.journal === '' ? {} : { store: journalStore(settings) };
-  return new PlanClient({ client, ...journal, contents: contentsOf(settings), taskQueue: settings.taskQueue });
+  return new PlanClient({ client, ...journal, contents, taskQueue: settings.taskQueue });
 }
 
-/** Most commands need no contents; one that does says so when it gets there. */
-function contentsOf(settings: Settings): Store {
-  if (hasContents(settings)) return contentStore(settings);
-  const refuse = (): Promise<never> => Promise.reject(new CliError('invalid_argument', NO_CONTENTS, 'contents'));
-  return { scope: 'host', create: refuse, read: refuse, list: refuse };
+/** Commands that follow, ask or look up store nothing: they must work where no content store is. */
+const NO_STORE: Store = { scope: 'host', create: refuseContents, read: refuseContents, list: refuseContents };
+
+function refuseContents(): Promise<never> {
+  return Promise.reject(new CliError('invalid_argument', NO_CONTENTS, 'contents'));
 }
 
 function loadConfig(): ClientConnectConfig {

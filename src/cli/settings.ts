@@ -2,6 +2,7 @@
  * Options that several commands share. Invariant: an option wins over its environment variable, and a folder that is needed
  * but not named is refused; nothing is ever guessed from the current folder.
  */
+import { statSync } from 'node:fs';
 import { Option, type Command } from 'commander';
 import { fileStore, type FileStore } from '../adapters/stores';
 import { CliError } from './failure';
@@ -54,11 +55,17 @@ export function hasContents({ journal, contents }: Pick<Settings, 'journal' | 'c
 
 /** Never makes the folder: a mistyped name must not become an empty store. */
 export function contentStore(settings: Pick<Settings, 'journal' | 'contents'>): FileStore {
-  return fileStore(contentsFolder(settings));
+  return fileStore(existing(contentsFolder(settings), 'contents', 'the content store'));
 }
 
 export function journalStore(settings: Pick<Settings, 'journal'>): FileStore {
-  return fileStore(journalFolder(settings));
+  return fileStore(existing(journalFolder(settings), 'journal', 'the journal'));
+}
+
+function existing(folder: string, field: string, what: string): string {
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return folder;
+  const reason = `${what} ${folder} is not there; name the right folder, or make it with "countersign journal init"`;
+  throw new CliError('invalid_argument', reason, field);
 }
 
 function withoutSlash(folder: string): string {

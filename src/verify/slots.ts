@@ -3,7 +3,8 @@
  * attempts of the run, never with its chain.
  *
  * Sound, because slots are taken one after the other by put-if-absent and every entry is durable before the next step:
- * - attempts and epochs are numbered from 1 without a gap, and an attempt's epoch is never below that of the one before;
+ * - attempts and epochs are numbered from 1 without a gap; nothing is begun in an earlier epoch than any attempt before it
+ *   (closing may go on late: a fenced driver does no harm by it);
  * - a slot's epoch and head were there before the slot; a `begun` one stands under a `dispatching` head that has the effect
  *   pending, and only epoch 1 begins attempt 1 (a takeover closes it first);
  * - an end belongs to a begun slot and has its owner, so no attempt ever has a second owner.
@@ -80,11 +81,13 @@ async function readOnce(view: JournalView, findings: Findings, folder: string): 
   for (const [index, [attempt, record]] of [...records].entries()) {
     const path = joined(folder, attemptName(attempt));
     if (attempt !== index + 1) findings.add('slot_invalid', path, 'a gap before it');
-    if (record.epoch < epoch) findings.add('slot_out_of_turn', path, 'an earlier epoch than the slot before it');
+    if (record.state === 'begun' && record.epoch < epoch) {
+      findings.add('slot_out_of_turn', path, 'begun in an earlier epoch than a slot before it');
+    }
     if (attempt === 1 && record.state === 'begun' && record.epoch > 1) {
       findings.add('slot_out_of_turn', path, 'begun by a takeover without closing it');
     }
-    epoch = record.epoch;
+    epoch = Math.max(epoch, record.epoch);
     slots.push({ attempt, record, end: ends.get(attempt) ?? null });
   }
   for (const [attempt, end] of ends) {

@@ -30,7 +30,7 @@ async function makePlan({ output }: Context, file: string, options: PlanOptions)
   if (read.form === 'plan') return checked(read.plan, options);
   if (options.out !== undefined) refuseOtherFile(options.out, read.runId);
   const folder = contentsFolder(options);
-  const plan = await offlinePlans(options).prepare(read.draft);
+  const plan = await offlinePlans(options, contentStore(options)).prepare(read.draft);
   const text = `${contentJson(planToRecord(plan))}\n`;
   if (options.out !== undefined) writeOnce(options.out, text);
   const data = { ...summary(plan), contents: 'stored', out: options.out ?? null, plan: planToRecord(plan) };

@@ -11,7 +11,7 @@ import type { Answer } from '../output';
 import { readPlanFile } from '../plan-file';
 import type { Context, Register } from '../command';
 import { connect } from '../service';
-import { contentsFolder, withOptions, type Settings } from '../settings';
+import { contentStore, withOptions, type Settings } from '../settings';
 
 interface RunOptions extends Settings {
   readonly wait?: boolean;
@@ -28,8 +28,7 @@ export const runCommand: Register = (program, act) => {
 
 async function run(context: Context, file: string, options: RunOptions): Promise<Answer> {
   const read = readPlanFile(file);
-  if (read.form === 'draft') contentsFolder(options);
-  const service = await connect(options);
+  const service = await connect(options, read.form === 'draft' ? contentStore(options) : undefined);
   try {
     const plan = read.form === 'plan' ? read.plan : await service.plans.prepare(read.draft);
     const handle = await service.plans.start(plan);
