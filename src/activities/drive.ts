@@ -7,7 +7,7 @@ import type { Dict } from '../rules/fields';
 import { carrierWorkflowId, workflowIdDigest } from '../rules/plans/identity';
 import { openingCheckpoint, planFromRecord, type GovernedPlan } from '../rules/plans/plan';
 import { Refusal } from '../rules/refusal';
-import { witnessToRecord } from '../rules/sends/witness';
+import { witnessToRecord, witnessToText } from '../rules/sends/witness';
 import { isParkable, type DriveRequest, type DriveResult, type DriveStatus } from './contract';
 import type { Caller, Engine } from './engine';
 import { planConflict } from './journal';
@@ -46,9 +46,11 @@ async function checkedDrive(engine: Engine, caller: Caller, request: DriveReques
   const known = await engine.journal.plan(plan.runId);
   if (known !== null && known.planDigest !== plan.planDigest) throw planConflict();
   const chain = await engine.journal.chain(plan.runId, request.lineage);
-  found.steps = await adopt(engine, request, plan, chain);
+  const adopted = await adopt(engine, request, plan, chain);
+  found.steps = adopted.steps;
   const last = chain.at(-1);
-  if (last !== undefined) found.head = headOf(last);
+  if (adopted.upTo !== undefined) found.head = headOf(adopted.upTo);
+  if (adopted.upTo !== last) return { ...found, status: 'stopped', epoch: request.epoch, replayed: true };
   if (last !== undefined && isTerminalPhase(last.phase)) return { ...found, status: 'done', replayed: true };
   if (request.intent === 'follow') return { ...found, status: 'fenced' };
   const targets = await loadTargets(engine, plan);
@@ -100,13 +102,16 @@ function refuseStranger(plan: GovernedPlan, request: DriveRequest, caller: Calle
   }
 }
 
-/** The witnesses of everything in the chain that this history has not seen. */
+/** More than this in one result would come near what Temporal takes; the next execution hands over the rest. */
+const MOST_ADOPTED_BYTES = 512 * 1024;
+
+/** The witnesses of what in the chain this history has not seen, oldest first, and the checkpoint that they lead to. */
 async function adopt(
   engine: Engine,
   request: DriveRequest,
   plan: GovernedPlan,
   chain: readonly RecoveryCheckpoint[],
-): Promise<readonly Dict[]> {
+): Promise<{ readonly steps: readonly Dict[]; readonly upTo: RecoveryCheckpoint | undefined }> {
   const expected = request.expected_head;
   if (expected !== null && chain[expected.sequence]?.checkpointDigest !== expected.digest) {
     throw new Refusal(
@@ -114,19 +119,21 @@ async function adopt(
       'the journal does not hold the head that this history knows; restore the journal, or resume from another copy',
     );
   }
+  const first = chain[0];
+  const foreign = first !== undefined && first.checkpointDigest !== openingCheckpoint(plan).checkpointDigest;
+  if (expected === null && foreign) throw planConflict();
   const steps: Dict[] = [];
-  for (let index = (expected?.sequence ?? 0) + 1; index < chain.length; index += 1) {
+  let index = (expected?.sequence ?? 0) + 1;
+  for (let bytes = 0; index < chain.length && bytes < MOST_ADOPTED_BYTES; index += 1) {
     const [previous, next] = [chain[index - 1], chain[index]] as [RecoveryCheckpoint, RecoveryCheckpoint];
     const witness = await engine.journal.justification(request.run_id, previous, next);
     if (witness === null) {
       throw new Refusal('journal_invalid', `checkpoint ${index} of lineage ${request.lineage} has no witness`);
     }
+    bytes += witnessToText(witness).length;
     steps.push(witnessToRecord(witness));
   }
-  const first = chain[0];
-  const foreign = first !== undefined && first.checkpointDigest !== openingCheckpoint(plan).checkpointDigest;
-  if (expected === null && foreign) throw planConflict();
-  return steps;
+  return { steps, upTo: chain[Math.min(index, chain.length) - 1] };
 }
 
 async function loadTargets(engine: Engine, plan: GovernedPlan): Promise<readonly Target[]> {

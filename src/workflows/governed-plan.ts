@@ -127,7 +127,8 @@ function byState(effects: readonly EffectOutcome[]): Record<'committed' | 'not_s
 }
 
 async function preview(loop: DriveLoop): Promise<PlanOutcome> {
-  const result = await loop.drive('preview');
+  let result = await loop.drive('preview');
+  for (; result?.status === 'stopped'; result = await loop.drive('preview')) loop.chain.accept(result);
   if (result === null) throw ApplicationFailure.nonRetryable('no worker answered the look-ups', 'preview_failed');
   if (result.status === 'refused') throw ApplicationFailure.nonRetryable(result.message, result.code);
   loop.chain.accept(result);

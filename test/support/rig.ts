@@ -6,7 +6,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { Client, WorkflowFailedError, type WorkflowClientInterceptor } from '@temporalio/client';
+import { Client, WorkflowFailedError, type WorkflowClientInterceptor, type WorkflowHandle } from '@temporalio/client';
 import { TemporalFailure, type DataConverter } from '@temporalio/common';
 import {
   DefaultLogger,
@@ -259,6 +259,22 @@ export class Rig {
   /** To be done after the test and its replays. */
   atEnd(cleanup: () => Promise<void>): void {
     this.cleanups.push(cleanup);
+  }
+
+  /** Resets the latest execution to its very start; answers the new one. */
+  async reset(handle: PlanHandle): Promise<WorkflowHandle> {
+    const { client } = this;
+    const { workflowId } = handle;
+    const { runId } = await client.workflow.getHandle(workflowId).describe();
+    const reset = await client.workflowService.resetWorkflowExecution({
+      namespace: this.temporal.namespace,
+      workflowExecution: { workflowId, runId },
+      workflowTaskFinishEventId: 3 as never, // declared Long, a number does
+      requestId: `${runId}-reset`,
+      reason: 'a test',
+    });
+    this.track({ client, workflowId, runId: reset.runId ?? '' });
+    return client.workflow.getHandle(workflowId, reset.runId ?? '');
   }
 
   /** Adds an execution that no client of this rig started. */

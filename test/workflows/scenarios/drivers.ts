@@ -60,16 +60,7 @@ export const DRIVERS: Scenarios = {
     await rig.worker();
     const handle = await rig.start(['lookup', 'enforcing', 'blind']);
     await handle.result();
-    const { runId } = await handle.workflow.describe();
-    const reset = await rig.client.workflowService.resetWorkflowExecution({
-      namespace: rig.temporal.namespace,
-      workflowExecution: { workflowId: handle.workflowId, runId },
-      workflowTaskFinishEventId: 3 as never,
-      requestId: `${runId}-reset`,
-      reason: 'a test',
-    });
-    rig.track({ client: rig.client, workflowId: handle.workflowId, runId: reset.runId ?? '' });
-    const second = rig.client.workflow.getHandle(handle.workflowId, reset.runId ?? '');
+    const second = await rig.reset(handle);
     expect(await second.result()).toMatchObject({ status: 'completed', replayed: true });
     expect(rig.sinks.counts()).toMatchObject({ writes: 3, received: 3 });
   },
