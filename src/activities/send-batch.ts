@@ -41,7 +41,9 @@ export async function sendBatch(
       if (worst.ended !== 'all_sent') return;
       if (mustStop()) return void (worst = heavier(worst, { ended: 'stopped' }));
       await pacer.wait(known.target.definition.sink);
-      worst = heavier(worst, endOf(known, await sendOne(engine, turn, known.target, known)));
+      const result = await sendOne(engine, turn, known.target, known);
+      // Only now: another lane may have come to a worse end meanwhile.
+      worst = heavier(worst, endOf(known, result));
     }
   };
   await Promise.all(lanes(order, due).map(lane));
