@@ -84,7 +84,10 @@ interface Place {
 
 function plain(value: JsonValue, at: Place): PlainJson {
   if (at.depth > MAX_OPERATION_DEPTH)
-    refuse(`is nested deeper than ${MAX_OPERATION_DEPTH} levels`, at.path.slice(0, 80));
+    refuse(
+      `is nested deeper than ${MAX_OPERATION_DEPTH} levels`,
+      at.path.replace(/^(effects\[[0-9]+\]\.operation).*/, '$1').slice(0, 80),
+    );
   if (typeof value === 'bigint') return Number(value);
   if (typeof value === 'number' && !Number.isFinite(value)) {
     refuse(`holds a number that cannot be kept exactly (line ${at.line}); write it as text`, at.path || 'document');

@@ -156,8 +156,9 @@ class RunLinks implements LinkCheck {
     const { witnesses, stored, divergence } = await justify(view, findings, folder, previous, next);
     if (witnesses.length === 0) {
       if (!stored) findings.add('witness_missing', path);
-      findings.add('checkpoint_unjustified', path, null, divergence);
-      return { justified: false, divergence: divergence ?? without(next) };
+      const apart = divergence ?? without(next);
+      findings.add('checkpoint_unjustified', path, null, apart);
+      return { justified: false, divergence: apart };
     }
     for (const witness of witnesses) {
       const slotsOf = (key: string): readonly Slot[] => this.slots.get(key) ?? [];
