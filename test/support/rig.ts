@@ -12,7 +12,6 @@ import {
   DefaultLogger,
   Runtime,
   Worker,
-  bundleWorkflowCode,
   makeTelemetryFilterString,
   type LogEntry,
   type LogLevel,
@@ -43,6 +42,7 @@ import {
   type SinkServer,
 } from '../../src/testing';
 import { historyToJson, type HistoryJson } from '../../src/testing/history-json';
+import { bundleOf } from './bundle';
 import { connectTemporal, uniqueTaskQueue, type TestTemporal } from './temporal';
 
 export interface RigOptions {
@@ -364,16 +364,6 @@ export async function failureOf(result: Promise<unknown>): Promise<TemporalFailu
   );
   if (fault instanceof WorkflowFailedError && fault.cause instanceof TemporalFailure) return fault.cause;
   throw new Error('the workflow did not fail', { cause: fault });
-}
-
-const bundles = new Map<string, Promise<WorkflowBundle>>();
-
-export function bundleOf(workflowsPath: string): Promise<WorkflowBundle> {
-  const known = bundles.get(workflowsPath);
-  if (known !== undefined) return known;
-  const made = bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('WARN') });
-  bundles.set(workflowsPath, made);
-  return made;
 }
 
 let installed = false;

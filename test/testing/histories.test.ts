@@ -1,0 +1,46 @@
+/**
+ * Properties of every recorded history, of this version and of earlier ones:
+ * - it replays with the present workflow code;
+ * - every checkpoint that it proves stands in its journal;
+ * - it holds the content of no operation, and names no folder of the machine it was recorded on.
+ */
+import { readFile, readdir } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { fileStore } from '../../src/adapters/stores';
+import { assertReplayAndVerify } from '../../src/testing';
+import { bundleOf } from '../support/bundle';
+import { texts } from '../support/texts';
+
+const HISTORIES = path.resolve(__dirname, '../histories');
+const WORKFLOWS = path.resolve(__dirname, '../../src/workflow.ts');
+const KINDS = [
+  ...['cancelled-by-update', 'completed-1-effect', 'completed-3-effects', 'continued-as-new-1', 'continued-as-new-2'],
+  ...['overtaken-follower', 'overtaking', 'parked-and-reobserved', 'previewed', 'rejected', 'waited-in-flight'],
+  'worker-killed',
+];
+
+describe.each(['0.1.0'])('version %s', (version) => {
+  const folder = path.join(HISTORIES, version);
+
+  test('replays, and its chains stand in its journal', async () => {
+    const report = await assertReplayAndVerify({
+      workflowBundle: await bundleOf(WORKFLOWS),
+      histories: folder,
+      journal: fileStore(path.join(folder, 'journal')),
+    });
+    expect(report.replayed).toBe(KINDS.length);
+    expect(report.checked).toBeGreaterThan(2 * KINDS.length);
+  });
+
+  test('there is one of each kind', async () => {
+    const names = (await readdir(folder)).filter((name) => name.endsWith('.json')).map((name) => path.parse(name).name);
+    expect(names.sort()).toEqual([...KINDS].sort());
+  });
+
+  test.each(KINDS)('%s holds no content and names no machine', async (kind) => {
+    const history: unknown = JSON.parse(await readFile(path.join(folder, `${kind}.json`), 'utf8'));
+    for (const text of texts(history))
+      expect(text).not.toMatch(/planted-operation-content|file:\/\/|\(\/|node_modules\/[^@]|@vm/);
+  });
+});
