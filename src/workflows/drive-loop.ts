@@ -55,6 +55,7 @@ export class DriveLoop {
   private failures = 0;
   private followed = 0;
   private patienceMs = FOLLOW_PATIENCE_MS;
+  private cancelPauseMs = 1_000;
   private readonly waited = new Map<string, number>();
   private scope: CancellationScope | null = null;
 
@@ -208,7 +209,11 @@ export class DriveLoop {
       this.followed = 0;
       this.reclaim = true;
       this.enter('driving', null, null);
-      return this.cancelling ? this.pause('cancelling', null, null, 1_000) : null;
+      if (!this.cancelling) return null;
+      // Two drivers that both cancel must not take the turn from each other for ever: each gives the other twice as long.
+      const ms = this.cancelPauseMs;
+      this.cancelPauseMs *= 2;
+      return this.pause('cancelling', null, null, ms);
     }
     const ms = Math.min(Math.max(1_000, this.followed), LONGEST_PAUSE_MS / 2);
     const message = 'another driver has taken over this run; this workflow follows the journal';

@@ -1,0 +1,89 @@
+/** Engines with one promise broken each, for showing that the invariants notice. */
+import type { Engine } from '../../../src/activities/engine';
+import { Journal } from '../../../src/activities/journal';
+import type { Store } from '../../../src/ports';
+import type { RecoveryCheckpoint } from '../../../src/rules/recovery';
+import type { Slot, SlotRecord } from '../../../src/rules/sends/slot';
+import type { Witness } from '../../../src/rules/sends/witness';
+import type { Variant } from './world';
+
+class ClosesNothing extends Journal {
+  override takeSlot(runId: string, key: string, attempt: number, record: SlotRecord): Promise<boolean> {
+    return record.state === 'closed' ? Promise.resolve(true) : super.takeSlot(runId, key, attempt, record);
+  }
+}
+
+class SharesSlots extends Journal {
+  override async takeSlot(runId: string, key: string, attempt: number, record: SlotRecord): Promise<boolean> {
+    await super.takeSlot(runId, key, attempt, record);
+    return true;
+  }
+}
+
+class ForgetsOpenSlots extends Journal {
+  override async slots(runId: string, key: string): Promise<readonly Slot[]> {
+    const slots = await super.slots(runId, key);
+    return slots.map((slot) =>
+      slot.record.state === 'begun' && slot.end === null
+        ? { ...slot, record: { ...slot.record, state: 'closed' as const } }
+        : slot,
+    );
+  }
+}
+
+class HurriesQuiet extends Journal {
+  override async slots(runId: string, key: string): Promise<readonly Slot[]> {
+    const slots = await super.slots(runId, key);
+    return slots.map((slot) => ({ ...slot, record: { ...slot.record, deadlineMs: 0, settleMs: 0 } }));
+  }
+}
+
+class WritesNoWitness extends Journal {
+  override append(
+    runId: string,
+    lineage: number,
+    previous: RecoveryCheckpoint | null,
+    next: RecoveryCheckpoint,
+    _witness: Witness | null,
+  ): ReturnType<Journal['append']> {
+    return super.append(runId, lineage, previous, next, null);
+  }
+}
+
+/** Says that an entry is there before it is: what a store does that answers before its fsync. */
+function answersTooEarly(store: Store): Store {
+  return {
+    scope: store.scope,
+    read: (path) => store.read(path),
+    list: (prefix, after) => store.list(prefix, after),
+    create: async (path, bytes) => {
+      if (!/\/sends\/[^/]+\/[0-9]{4}$/.test(path)) return store.create(path, bytes);
+      store.create(path, bytes).catch(() => undefined);
+      return 'created';
+    },
+  };
+}
+
+const changed = (change: Partial<Engine>): Variant => ({ engine: (engine) => ({ ...engine, ...change }) });
+
+export const BROKEN_ENGINES: Readonly<Record<string, Variant>> = {
+  'closes no slot in a takeover': { journal: (store) => new ClosesNothing(store) },
+  'sends under a slot that another took': { journal: (store) => new SharesSlots(store) },
+  'takes an open send for one that never began': { journal: (store) => new ForgetsOpenSlots(store) },
+  'appends without a witness': { journal: (store) => new WritesNoWitness(store) },
+  'believes that its slot is durable before it is': { journal: (store) => new Journal(answersTooEarly(store)) },
+  'keeps no deadline of its own': changed({ monotonic: () => 0 }),
+  'does not wait for a send to become quiet': { journal: (store) => new HurriesQuiet(store) },
+  'takes a hint for the truth': {
+    definition: (definition) => ({
+      ...definition,
+      sink: {
+        ...definition.sink,
+        lookup: definition.sink.lookup === 'hint' ? 'authoritative' : definition.sink.lookup,
+      },
+    }),
+  },
+  'takes a sink for one that enforces its keys': {
+    definition: (definition) => ({ ...definition, sink: { ...definition.sink, enforcesKey: 'always' } }),
+  },
+};
