@@ -60,9 +60,12 @@ async function checkedDrive(engine: Engine, caller: Caller, request: DriveReques
 
   if (known === null) await engine.journal.createPlan(plan);
   const claim = { held: request.epoch, reclaim: request.reclaim };
-  const held = await takeTurn(engine, caller, plan.runId, request.lineage, claim);
+  // Checkpoint 0 follows from the plan alone, so whoever has the turn may write it.
+  const [held, head] = await Promise.all([
+    takeTurn(engine, caller, plan.runId, request.lineage, claim),
+    last ?? open(engine, plan, request.lineage),
+  ]);
   if (held === null) return { ...found, status: 'fenced' };
-  const head = last ?? (await open(engine, plan, request.lineage));
   // From here on a refusal is a question to a person: somebody, perhaps we, may have sent something.
   found.head = headOf(head);
   if (held.turn === 'take_over' || request.intent === 'cancel') {

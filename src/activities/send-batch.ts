@@ -35,6 +35,7 @@ export async function sendBatch(
   mustStop: () => boolean,
 ): Promise<BatchEnd> {
   const pacer = new Pacer(engine);
+  const endings: Promise<void>[] = [];
   let worst: BatchEnd = { ended: 'all_sent' };
   const lane = async (queue: Known[]): Promise<void> => {
     for (let known = queue.shift(); known !== undefined; known = queue.shift()) {
@@ -42,12 +43,24 @@ export async function sendBatch(
       if (mustStop()) return void (worst = heavier(worst, { ended: 'stopped' }));
       await pacer.wait(known.target.definition.sink);
       const result = await sendOne(engine, turn, known.target, known);
+      if (result.sent === 'committed' && result.ended !== undefined) endings.push(observed(result.ended));
       // Only now: another lane may have come to a worse end meanwhile.
       worst = heavier(worst, endOf(known, result));
     }
   };
-  await Promise.all(lanes(order, due).map(lane));
+  try {
+    await Promise.all(lanes(order, due).map(lane));
+  } finally {
+    // Ends are written while the next send is under way, but all of them before anything else is done.
+    await Promise.all(endings);
+  }
   return worst;
+}
+
+/** The same promise; its failure is reported where it is awaited, not as an unhandled one meanwhile. */
+function observed(promise: Promise<void>): Promise<void> {
+  promise.catch(() => undefined);
+  return promise;
 }
 
 /** Queues that run side by side: one for an ordered plan; `maxInFlight` sharing one queue for each sink otherwise. */

@@ -19,7 +19,8 @@ export interface Turn {
 }
 
 export type SendResult =
-  | { readonly sent: 'committed' }
+  /** `ended`: the slot's end is still being written. The sink was seen to hold the effect, so nothing waits for it but the batch. */
+  | { readonly sent: 'committed'; readonly ended?: Promise<void> }
   | { readonly sent: 'refused' }
   /** Proven not sent; ask again after `retryAfterMs` when the sink said so. */
   | { readonly sent: 'not_sent'; readonly retryAfterMs: number | null }
@@ -100,9 +101,13 @@ async function settle(
     case 'accepted': {
       const found = await lookUpOnce(engine, target, definition.sink.deadlineMs);
       const seen = found?.state === 'committed' && found.operationDigest === item.operationDigest ? found : null;
-      const resultDigest = await keepResult(engine, turn, item.idempotencyKey, outcome.result);
-      await end({ outcome: 'acked', externalId: (seen ?? outcome).externalId, resultDigest });
-      return definition.sink.lookup !== 'authoritative' || seen !== null ? { sent: 'committed' } : { sent: 'unknown' };
+      const ended = keepResult(engine, turn, item.idempotencyKey, outcome.result).then((resultDigest) =>
+        end({ outcome: 'acked', externalId: (seen ?? outcome).externalId, resultDigest }),
+      );
+      if (seen !== null) return { sent: 'committed', ended };
+      // Here the end is the only proof, or the only contradiction.
+      await ended;
+      return { sent: definition.sink.lookup === 'authoritative' ? 'unknown' : 'committed' };
     }
     case undefined: {
       const found = await lookUpOnce(engine, target, definition.sink.deadlineMs);
