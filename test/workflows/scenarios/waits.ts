@@ -1,4 +1,5 @@
 /** What a plan waits for: a running operation, a quiet time, a person, a worker that can. */
+import { WorkflowUpdateFailedError } from '@temporalio/client';
 import { expect } from 'vitest';
 import { details, memoOf, summaries, toolId } from '../../support/rig';
 import { parkedFor, states, type Scenarios } from './support';
@@ -79,6 +80,15 @@ export const WAITS: Scenarios = {
       expect(await handle.result()).toMatchObject({ status: 'cancelled' });
     }
     expect(rig.sinks.counts().received).toBe(0);
+  },
+
+  'an Update that a plan does not know is turned away and leaves no trace': async (rig) => {
+    await rig.worker();
+    const handle = await rig.start([{ mode: 'lookup', approval_required: true }]);
+    await rig.until(handle, parkedFor('approval_missing'));
+    await expect(handle.workflow.executeUpdate('approve')).rejects.toBeInstanceOf(WorkflowUpdateFailedError);
+    const types = (await rig.historyOf(handle)).events.map(({ eventType }) => eventType);
+    expect(types.filter((type) => type.includes('UPDATE'))).toEqual([]);
   },
 
   'without the plugin a worker only fails its tries, says so, and a right worker heals it': async (rig) => {
