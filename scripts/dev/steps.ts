@@ -24,6 +24,12 @@ export const STEPS: readonly Step[] = [
     limitMinutes: 10,
     tells: /^\d+ passed, \d+ failed.*$/m,
   },
+  {
+    name: 'kill-matrix',
+    run: ['npm', 'run', '--silent', 'kill-matrix'],
+    limitMinutes: 30,
+    tells: /^\d+ cells, .*$/m,
+  },
   { name: 'package', run: ['publint', 'run', '--strict'], limitMinutes: 5 },
   { name: 'entries', run: ['attw', '--pack', '.'], limitMinutes: 5 },
 ];
