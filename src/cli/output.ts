@@ -5,6 +5,8 @@
 import { EXIT, type ExitName } from './exit-codes';
 import { exitCode, type Failure } from './failure';
 
+export const PROGRAM = 'countersign';
+
 /** Where output goes, so that tests can listen. */
 export interface Streams {
   readonly out: (text: string) => void;
@@ -42,7 +44,10 @@ export class Output {
       return exit;
     }
     for (const line of answer.lines ?? []) this.streams.out(`${line}\n`);
-    if (failure !== undefined) this.streams.err(`countersign ${command}: ${failure.code}: ${failure.message}\n`);
+    if (failure !== undefined) {
+      const name = command === PROGRAM ? PROGRAM : `${PROGRAM} ${command}`;
+      this.streams.err(`${name}: ${failure.code}: ${failure.message}\n`);
+    }
     return exit;
   }
 }
@@ -61,6 +66,10 @@ function snakeCased(value: unknown): unknown {
       snakeCased(item),
     ]),
   );
+}
+
+export function counted(count: number, thing: string): string {
+  return `${count} ${thing}${count === 1 ? '' : 's'}`;
 }
 
 /** Rows as aligned columns. */

@@ -14,7 +14,7 @@ import { verifyCommand } from './commands/verify';
 import { EXIT } from './exit-codes';
 import { failureOf } from './failure';
 import type { Act, Register } from './command';
-import { Output, type Answer, type Streams } from './output';
+import { Output, PROGRAM, type Answer, type Streams } from './output';
 
 const COMMANDS: readonly Register[] = [
   planCommand,
@@ -27,7 +27,7 @@ const COMMANDS: readonly Register[] = [
 
 export async function runCli(args: readonly string[], streams: Streams, interrupted: AbortSignal): Promise<number> {
   const output = new Output(streams, args.includes('--json'));
-  let name = args.find((arg) => !arg.startsWith('-')) ?? 'countersign';
+  let name = args.find((arg) => !arg.startsWith('-')) ?? PROGRAM;
   let answer: Answer | null = null;
   const act: Act =
     (command, action) =>
@@ -45,7 +45,7 @@ export async function runCli(args: readonly string[], streams: Streams, interrup
 }
 
 function build(act: Act, streams: Streams, output: Output): Command {
-  const program = new Command('countersign')
+  const program = new Command(PROGRAM)
     .description(
       'Governed plans on Temporal: each effect exactly once, each decision in a chain that anyone can verify.',
     )

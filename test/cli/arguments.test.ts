@@ -66,6 +66,17 @@ describe('arguments', () => {
     expect(people.err).not.toMatch(/\n {4}at /);
   });
 
+  it('is said of the program by its name, and of a run by its id', async () => {
+    expect((await cli()).err).toMatch(/countersign: invalid_argument: [^\n]*\n$/);
+    expect((await cli()).err).not.toContain('countersign countersign');
+    await cli('journal', 'init', at('j'));
+    const { err } = await cli('inspect', NO_RUN, '--offline', '--journal', at('j'));
+    expect(err).toBe(
+      `countersign inspect: unknown_run: ${NO_RUN} was not found: ` +
+        'the journal does not hold it, and of an execution: not asked\n',
+    );
+  });
+
   it.each([['--help'], ['--version'], ['run', '--help'], ['journal', 'init', '--help']])(
     '%j is answered',
     async (...args) => {
@@ -97,9 +108,19 @@ describe('journal', () => {
     expect(answerOf(await cli('journal', 'init', at('busy'), '--json')).error?.field).toBe('dir');
     writeFileSync(at('file'), 'x');
     expect((await cli('journal', 'init', at('file'))).code).toBe(2);
-    expect((await cli('verify', at('busy'))).code).toBe(3);
     mkdirSync(at('empty'));
-    expect((await cli('verify', at('empty'))).code).toBe(2);
+    for (const other of ['busy', 'empty']) {
+      const told = `${at(other)} holds no journal, no run and no lineage`;
+      expect(answerOf(await cli('verify', at(other), '--json')).error).toEqual({
+        code: 'invalid_argument',
+        message: told,
+      });
+    }
+    mkdirSync(at('damaged'));
+    writeFileSync(at('damaged/checkpoint-00000000000000000000.json'), '{}');
+    const damaged = await cli('verify', at('damaged'));
+    expect(damaged.code).toBe(3);
+    expect(damaged.out).not.toContain('found nothing');
   });
 });
 

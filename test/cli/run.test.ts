@@ -6,6 +6,7 @@
  *   plan, it answers the recorded outcome and writes nothing;
  * - other effects under the same name are a conflict (6); a refused effect is denied (3); a plan that needs a person exits 4
  *   with what to do, is shown so by `inspect`, and ends as cancelled (5) when it is cancelled; a tool without a sink is 7;
+ * - an execution that failed is shown as failed, whatever it last said of itself;
  * - `preview` changes nothing; `inspect` and `verify` agree with the outcome;
  * - Ctrl-C leaves the plan running, which then ends by itself;
  * - no content of an operation is ever printed.
@@ -77,6 +78,10 @@ describe('the program on a real server', () => {
     const changed = await run('run', draft('once', both, 2));
     expect(changed).toMatchObject({ code: 6, answer: { ok: false, error: { code: 'plan_conflict' } } });
     expect(rig.sinks.counts().writes).toBe(2);
+    expect(await run('inspect', file)).toMatchObject({
+      code: 0,
+      answer: { data: { journal: { phase: 'completed' }, execution: 'failed', live: null } },
+    });
 
     const head = (first.answer.data?.['head'] as { digest: string }).digest;
     const runId = first.answer.data?.['run_id'] as string;

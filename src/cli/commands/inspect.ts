@@ -2,18 +2,19 @@
  * `inspect`: what the journal says of one run, and what the execution says that carries it now. Invariant: reads and asks
  * only; each half is there without the other, and neither is presented as the other.
  */
-import type { PlanStatus } from '../../client';
+import { WorkflowNotFoundError } from '@temporalio/client';
+import type { PlanHandle, PlanStatus } from '../../client';
 import { isRunId } from '../../rules/recovery';
 import { Refusal } from '../../rules/refusal';
 import { ADVICE } from '../advice';
 import { PARKED_EXITS, PHASE_EXITS } from '../exit-codes';
-import { CliError, type Failure } from '../failure';
+import { CliError, failureOf, type Failure } from '../failure';
 import { isParkReason, progress, statusOf } from '../follow';
 import { readRun, type InspectedRun } from '../inspect-run';
-import { table, type Answer } from '../output';
+import { counted, table, type Answer } from '../output';
 import { readPlanFile } from '../plan-file';
 import type { Context, Register } from '../command';
-import { connect } from '../service';
+import { connect, type Service } from '../service';
 import { journalStore, withOptions, type Settings } from '../settings';
 
 interface InspectOptions extends Settings {
@@ -29,7 +30,13 @@ export const inspectCommand: Register = (program, act) => {
   withOptions(command, 'journal', 'taskQueue').action(act('inspect', inspect));
 };
 
-type Live = { readonly status: PlanStatus | null; readonly note: string };
+interface Live {
+  /** How Temporal lists the execution; null when it was not asked, or knows none. */
+  readonly execution: string | null;
+  /** Its own word. Null also of one that failed: its last word is older than its end. */
+  readonly status: PlanStatus | null;
+  readonly note: string;
+}
 
 async function inspect(_context: Context, run: string, options: InspectOptions): Promise<Answer> {
   const runId = isRunId(run) ? run : readPlanFile(run).runId;
@@ -38,18 +45,19 @@ async function inspect(_context: Context, run: string, options: InspectOptions):
     throw new CliError('invalid_argument', 'without a journal and without a server there is nothing to ask', 'journal');
   }
   const journal = named ? await readRun(journalStore(options), runId) : null;
-  const live: Live = options.offline === true ? { status: null, note: 'not asked' } : await ask(runId, options);
-  if (journal === null && live.status === null) {
+  const live: Live = options.offline === true ? unasked('not asked') : await ask(runId, options);
+  if (journal === null && live.execution === null) {
     const where = named
-      ? 'neither the journal nor a running execution knows it'
-      : `no execution answers (${live.note})`;
-    throw new Refusal('unknown_run', `this run was not found: ${where}`, runId);
+      ? `the journal does not hold it, and of an execution: ${live.note}`
+      : `no journal is named, and of an execution: ${live.note}`;
+    throw new Refusal('unknown_run', `was not found: ${where}`, runId);
   }
-  const lines = [...(journal === null ? ['journal: not named, or without this run'] : journalLines(journal))];
+  const absent = named ? 'journal: does not hold this run' : 'journal: not named (--journal, COUNTERSIGN_JOURNAL)';
+  const lines = [...(journal === null ? [absent] : journalLines(journal))];
   lines.push(
     live.status === null ? `execution: ${live.note}` : `execution:${progress(live.status).replace(/^ +/, ' ')}`,
   );
-  const data = { runId, journal, live: live.status, liveNote: live.note };
+  const data = { runId, journal, execution: live.execution, live: live.status, liveNote: live.note };
   const failure = needsPerson(live.status);
   if (failure !== null) return { data, lines, failure };
   return { data, lines, exit: journal?.phase == null ? 'done' : PHASE_EXITS[journal.phase] };
@@ -59,15 +67,29 @@ async function ask(runId: string, options: InspectOptions): Promise<Live> {
   try {
     const service = await connect({ taskQueue: options.taskQueue });
     try {
-      const status = await statusOf(service, service.plans.getHandle(runId));
-      return { status, note: status === null ? 'no worker answers for this run' : 'answered' };
+      return await asked(service, service.plans.getHandle(runId));
     } finally {
       await service.close();
     }
   } catch (fault) {
-    if (fault instanceof CliError) return { status: null, note: fault.message };
-    throw fault;
+    const none = fault instanceof WorkflowNotFoundError;
+    return unasked(none ? 'the Temporal server knows none' : failureOf(fault).message);
   }
+}
+
+async function asked(service: Service, handle: PlanHandle): Promise<Live> {
+  const { status: listed } = await service.soon(() => handle.workflow.describe());
+  const execution = listed.name.toLowerCase();
+  if (execution !== 'running' && execution !== 'completed') {
+    const note = `${execution.replace('_', ' ')}; "countersign run" with its plan tells why, or takes it up again`;
+    return { execution, status: null, note };
+  }
+  const status = await statusOf(service, handle);
+  return { execution, status, note: status === null ? `${execution}, but no worker answers for it` : 'answered' };
+}
+
+function unasked(note: string): Live {
+  return { execution: null, status: null, note };
 }
 
 function needsPerson(status: PlanStatus | null): Failure | null {
@@ -86,7 +108,8 @@ function journalLines(run: InspectedRun): readonly string[] {
     effect.doubt === null ? '' : `doubt: ${effect.doubt}`,
   ]);
   return [
-    `run ${run.runId} of ${run.workflowId}: ${run.phase ?? 'not begun'}, lineage ${run.lineage}, ${run.epochs} epochs`,
+    `run ${run.runId} of ${run.workflowId}: ${run.phase ?? 'not begun'}, ` +
+      `lineage ${run.lineage}, ${counted(run.epochs, 'epoch')}`,
     `requester: ${run.requester}`,
     head,
     ...table(rows),

@@ -9,7 +9,7 @@ import { RecoveryCheckpoint, isRunId } from '../../rules/recovery';
 import { Refusal } from '../../rules/refusal';
 import { diskView, type JournalView } from '../../verify';
 import { CliError } from '../failure';
-import { table, type Answer } from '../output';
+import { counted, table, type Answer } from '../output';
 import type { Context, Register } from '../command';
 import { contentsBeside, journalFolder, withOptions, type Settings } from '../settings';
 
@@ -71,10 +71,10 @@ async function listRuns(_context: Context, dir: string | undefined, options: Set
     run.runId,
     run.phase ?? 'no checkpoint',
     `${run.committed}/${run.effects}`,
-    `${run.checkpoints} checkpoints`,
+    counted(run.checkpoints, 'checkpoint'),
     run.workflowId ?? 'unreadable plan',
   ]);
-  const lines = [`journal ${journalId}, ${runs.length} runs (listed, not verified)`, ...table(rows)];
+  const lines = [`journal ${journalId}, ${counted(runs.length, 'run')} (listed, not verified)`, ...table(rows)];
   return { data: { journalId, runs }, lines };
 }
 

@@ -6,7 +6,7 @@ import { contentJson } from '../../rules/plans/content-json';
 import { planToRecord } from '../../rules/plans/plan';
 import { Refusal } from '../../rules/refusal';
 import { CliError } from '../failure';
-import type { Answer } from '../output';
+import { counted, type Answer } from '../output';
 import { readPlanFile, type PlanFile } from '../plan-file';
 import type { Context, Register } from '../command';
 import { offlinePlans } from '../service';
@@ -35,7 +35,7 @@ async function makePlan({ output }: Context, file: string, options: PlanOptions)
   if (options.out !== undefined) writeOnce(options.out, text);
   const data = { ...summary(plan), contents: 'stored', out: options.out ?? null, plan: planToRecord(plan) };
   if (options.out === undefined) return { data, lines: [text.trimEnd()] };
-  output.say(`plan of ${plan.effects.length} effects written to ${options.out}`);
+  output.say(`plan of ${counted(plan.effects.length, 'effect')} written to ${options.out}`);
   return { data, lines: [`contents stored in ${folder}`, `run it with: countersign run ${options.out}`] };
 }
 
@@ -47,7 +47,7 @@ async function checked(plan: GovernedPlan, options: PlanOptions): Promise<Answer
   const contents = missing === null ? 'not_checked' : missing.length === 0 ? 'present' : 'missing';
   const data = { ...summary(plan), contents, missing: missing ?? [] };
   const lines = [
-    `a good plan: run ${plan.runId}, ${plan.effects.length} effects, ${plan.planDigest}`,
+    `a good plan: run ${plan.runId}, ${counted(plan.effects.length, 'effect')}, ${plan.planDigest}`,
     `contents: ${contents === 'missing' ? `of ${missing?.length} effects missing` : contents.replace('_', ' ')}`,
   ];
   if (contents !== 'missing') return { data, lines };

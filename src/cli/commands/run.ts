@@ -7,7 +7,7 @@ import type { ParkReason } from '../../activities/contract';
 import { ADVICE } from '../advice';
 import { CLI_EXITS, OUTCOME_EXITS, PARKED_EXITS } from '../exit-codes';
 import { follow, type Followed } from '../follow';
-import type { Answer } from '../output';
+import { counted, type Answer } from '../output';
 import { readPlanFile } from '../plan-file';
 import type { Context, Register } from '../command';
 import { connect } from '../service';
@@ -32,7 +32,7 @@ async function run(context: Context, file: string, options: RunOptions): Promise
   try {
     const plan = read.form === 'plan' ? read.plan : await service.plans.prepare(read.draft);
     const handle = await service.plans.start(plan);
-    context.output.say(`run ${plan.runId}: ${plan.effects.length} effects`);
+    context.output.say(`run ${plan.runId}: ${counted(plan.effects.length, 'effect')}`);
     const { interrupted, output } = context;
     const say = (line: string): void => output.say(line);
     const wait = options.wait === true;

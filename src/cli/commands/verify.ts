@@ -1,9 +1,9 @@
 /** `verify`: proves a journal, a run or a lineage from its files. Invariant: reads only; neither Temporal nor a sink is asked. */
-import { lstatSync } from 'node:fs';
+import { lstatSync, readdirSync } from 'node:fs';
 import { isDigest } from '../../rules/recovery';
 import { verify, type Finding, type LineageReport, type VerifyReport } from '../../verify';
 import { CliError } from '../failure';
-import { table, type Answer } from '../output';
+import { counted, table, type Answer } from '../output';
 import type { Context, Register } from '../command';
 
 interface VerifyCommandOptions {
@@ -34,7 +34,7 @@ async function check(_context: Context, folder: string, options: VerifyCommandOp
     ...(strict === undefined ? {} : { strict }),
     ...(expectHead === undefined ? {} : { expectHead }),
   });
-  if (report.kind === 'nothing') {
+  if (report.kind === 'nothing' || (report.kind === 'lineage' && !readdirSync(folder).some(isOfLineage))) {
     throw new CliError('invalid_argument', `${folder} holds no journal, no run and no lineage`);
   }
   const lines = [...describe(report), ...report.findings.map(findingLine), ...conclusion(report)];
@@ -45,10 +45,16 @@ async function check(_context: Context, folder: string, options: VerifyCommandOp
   return { data: report, lines, failure: { code: 'not_verified', message, field, exit: 'denied' } };
 }
 
+/** Without one such name a folder is not a damaged lineage, but something else. */
+function isOfLineage(name: string): boolean {
+  return name.startsWith('checkpoint-') || name === 'retired.json';
+}
+
 function describe(report: VerifyReport): readonly string[] {
   const lineages = report.lineage === null ? report.runs.flatMap((run) => run.lineages) : [report.lineage];
   const rows = lineages.map((lineage) => [lineage.path, ...facts(lineage)]);
-  const journal = report.journalId === null ? [] : [`journal ${report.journalId}, ${report.runs.length} runs`];
+  const journal =
+    report.journalId === null ? [] : [`journal ${report.journalId}, ${counted(report.runs.length, 'run')}`];
   return [...journal, ...table(rows)];
 }
 
@@ -64,7 +70,7 @@ function facts(lineage: LineageReport): readonly string[] {
   return [
     lineage.valid ? 'valid' : 'NOT valid',
     JUSTIFIED[lineage.justified],
-    `${lineage.checkpoints} checkpoints`,
+    counted(lineage.checkpoints, 'checkpoint'),
     `${lineage.committed}/${lineage.effects} committed`,
     head === null ? 'empty' : head.phase,
     head === null ? '' : `head ${head.sequence} ${head.digest}`,
@@ -72,11 +78,11 @@ function facts(lineage: LineageReport): readonly string[] {
 }
 
 function findingLine({ failure, code, path, message, divergence }: Finding): string {
-  const place =
-    divergence === null
+  const compared =
+    divergence === null || (divergence.expected === null && divergence.actual === null)
       ? ''
-      : ` at ${divergence.sequence}, ${divergence.field}: expected ${divergence.expected ?? 'nothing known'}, ` +
-        `found ${divergence.actual ?? 'nothing'}`;
+      : `: expected ${divergence.expected ?? 'nothing known'}, found ${divergence.actual ?? 'nothing'}`;
+  const place = divergence === null ? '' : ` at ${divergence.sequence}, ${divergence.field}${compared}`;
   return `${failure ? 'FAULT' : 'note'} ${code} ${path}: ${message}${place}`;
 }
 
