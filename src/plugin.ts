@@ -14,7 +14,7 @@ import type { EnginePoint, WorkerPolicy } from './activities/engine';
 import { Journal } from './activities/journal';
 import { Registry } from './activities/registry';
 import { initJournal } from './journal-init';
-import type { EffectDefinition, Store } from './ports';
+import { StoreError, type EffectDefinition, type Store } from './ports';
 import { refuseTwoSdkCopies } from './sdk-copies';
 
 export interface CountersignPluginOptions {
@@ -72,11 +72,12 @@ export class CountersignPlugin implements WorkerPlugin, ClientPlugin {
     return options;
   }
 
-  /** Checks journal and sinks before the first task is taken, so that a bad worker never drives anything. */
+  /** Checks journal, content store and sinks before the first task is taken, so that a bad worker never drives anything. */
   async runWorker(worker: Worker, next: (worker: Worker) => Promise<void>): Promise<void> {
-    const { store, development } = this.options;
-    if (development === true) await initJournal(store);
-    else if (this.registry.sinks.size > 0) await new Journal(store).id();
+    const { store, contents, development } = this.options;
+    if (development === true) await named('journal', () => initJournal(store));
+    else if (this.registry.sinks.size > 0) await named('journal', () => new Journal(store).id());
+    if (this.registry.sinks.size > 0) await named('content store', () => contents.read('reachable'));
     for (const sink of this.registry.sinks) await sink.probe?.();
     this.running.add(worker);
     try {
@@ -84,6 +85,17 @@ export class CountersignPlugin implements WorkerPlugin, ClientPlugin {
     } finally {
       this.running.delete(worker);
     }
+  }
+}
+
+/** Of two stores with the same fault, says which one it was. */
+async function named(which: string, reach: () => Promise<unknown>): Promise<void> {
+  try {
+    await reach();
+  } catch (fault) {
+    if (!(fault instanceof StoreError)) throw fault;
+    const reason = `${which}: ${fault.message.replace(`${fault.code}: `, '')}; "countersign journal init" makes both stores`;
+    throw new StoreError(fault.code, reason, { cause: fault });
   }
 }
 

@@ -1,6 +1,7 @@
 /**
  * Properties of the plugin on real workers:
- * - a name collision, a plugin that is added twice, two copies of the SDK and a missing journal are refused in one sentence;
+ * - a name collision, a plugin that is added twice, two copies of the SDK, a missing journal and a store without its folder
+ *   are refused in one sentence;
  * - the user's activities and interceptors, of every kind, go on working; a bundle made with or without the plugin does, too;
  * - the grace time of a shutdown is raised to the longest deadline and never lowered; heartbeats are never held back longer
  *   than a second;
@@ -19,6 +20,7 @@ import {
   type WorkerOptions,
 } from '@temporalio/worker';
 import { describe, expect, test } from 'vitest';
+import { fileStore } from '../../src/adapters/stores';
 import { DRIVE_ACTIVITY } from '../../src/activities/contract';
 import { PlanClient } from '../../src/client';
 import { refuseTwoSdkCopies } from '../../src/sdk-copies';
@@ -66,6 +68,18 @@ describe('what is refused', () => {
     await developing.stop();
     rig.expectedFailures = ({ kind }) => kind === 'journal'; // the rig's own journal is another one
     expect((await rig.verify(await rig.histories(), store)).failures).toEqual([]);
+  });
+
+  test.each([
+    ['journal', 'store'],
+    ['content store', 'contents'],
+  ] as const)('a worker whose %s has no folder', async (which, option) => {
+    const missing = fileStore(path.join(rig.folder, 'nowhere'));
+    const plugin = { [option]: missing };
+    const worker = await rig.worker({ ...(await apart()), taskQueue: uniqueTaskQueue(), plugin });
+    await expect(worker.running).rejects.toThrow(
+      `store_unavailable: ${which}: the root folder does not exist; make it`,
+    );
   });
 
   test('a sink that does not keep what it declares', async () => {
