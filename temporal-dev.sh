@@ -30,12 +30,12 @@ check_node() {
 
 install_packages() {
   if node scripts/dev/installed.mjs; then return; fi
-  say "Installing packages (npm ci) ..."
+  say "Installing packages (npm ci, a minute or so) ..."
   npm ci --no-audit --no-fund --loglevel=error >&2 || refuse "npm ci failed: see its message above."
 }
 
 build() {
-  say "Building ..."
+  say "Building (a minute or less) ..."
   node_modules/.bin/tsc -b tsconfig.build.json >&2 || refuse "The build failed: see the compiler's messages above."
 }
 

@@ -20,6 +20,7 @@ import { startFhirServer } from '../../src/testing/fhir-server';
 import { startIdempotencyServer } from '../../src/testing/idempotency-server';
 import type { SinkServer } from '../../src/testing/sink-server';
 import { verify } from '../../src/verify';
+import { withoutTemporalSettings } from './own-server';
 
 const root = path.resolve(__dirname, '../..');
 const example = path.join(root, 'examples/vitals');
@@ -63,7 +64,7 @@ async function main(): Promise<void> {
   endings.push(() => billing.close());
 
   const env = {
-    ...process.env,
+    ...withoutTemporalSettings(process.env),
     TEMPORAL_ADDRESS: temporal.address,
     COUNTERSIGN_JOURNAL: places.journal,
     COUNTERSIGN_CONTENTS: places.contents,
@@ -100,6 +101,7 @@ async function main(): Promise<void> {
     `4/6 worker ${first.pid} killed (SIGKILL): the server has committed "${KILLED_AT}", the worker never heard of it`,
   );
 
+  say('    starting another worker …');
   await startWorker(env);
   say('    another worker is up; Temporal will notice the loss within 10 s …');
   const progress = follow(() => handle.status());

@@ -14,6 +14,7 @@ export interface EnvironmentPlaces {
   readonly billing: string;
   readonly taskQueue: string;
   readonly journal: string;
+  readonly contents: string;
 }
 
 export interface EnvironmentState {

@@ -10,6 +10,7 @@ import { endWithUs } from '../../src/testing/end-with-us';
 import { startFhirServer } from '../../src/testing/fhir-server';
 import { startIdempotencyServer } from '../../src/testing/idempotency-server';
 import { claimState, dropState, environmentFolder, publishState, type EnvironmentPlaces } from './environment-state';
+import { withoutTemporalSettings } from './own-server';
 import { identityOf } from './process-identity';
 import { REPOSITORY } from './repository';
 
@@ -39,6 +40,7 @@ async function main(): Promise<void> {
     billing: billing.url,
     taskQueue: TASK_QUEUE,
     journal: path.join(folder, 'journal'),
+    contents: path.join(folder, 'contents'),
   };
   await startWorker(places, folder);
   publishState({ owner, places });
@@ -53,7 +55,7 @@ async function startWorker(places: EnvironmentPlaces, folder: string): Promise<v
       ...withoutTemporalSettings(process.env),
       TEMPORAL_ADDRESS: places.temporal,
       COUNTERSIGN_JOURNAL: places.journal,
-      COUNTERSIGN_CONTENTS: path.join(folder, 'contents'),
+      COUNTERSIGN_CONTENTS: places.contents,
       COUNTERSIGN_TASK_QUEUE: TASK_QUEUE,
       FHIR_URL: places.fhir,
       BILLING_URL: places.billing,
@@ -76,11 +78,6 @@ async function startWorker(places: EnvironmentPlaces, folder: string): Promise<v
   });
   await Promise.race([ready, ended]);
   ended.catch(fail);
-}
-
-/** Whatever cluster the caller's own settings point to, this worker belongs to the server started here. */
-function withoutTemporalSettings(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('TEMPORAL_')));
 }
 
 async function stopWorker(worker: ChildProcess, exited: Promise<unknown>): Promise<void> {

@@ -13,6 +13,7 @@ const TAIL_LINES = 20;
 
 async function main(): Promise<number> {
   const running = readState();
+  if (running === null) console.error('Starting a Temporal server, a FHIR server, a billing service and a worker …');
   const places = running === null ? await start() : await ready(() => readState() !== null);
   if (places === null) return 1;
   if (process.argv.includes('--json')) console.log(JSON.stringify(places));
@@ -56,16 +57,23 @@ function tell(places: EnvironmentPlaces, already: boolean): void {
   console.log(
     [
       already ? 'Already up:' : 'Up:',
-      `  Temporal     ${places.temporal}   (TEMPORAL_ADDRESS=${places.temporal})`,
+      `  Temporal     ${places.temporal}`,
       `  Web UI       ${places.webUi}`,
       `  FHIR server  ${places.fhir}`,
       `  billing      ${places.billing}`,
       `  worker       task queue "${places.taskQueue}"`,
       `  journal      ${places.journal}`,
       `  log          ${path.join(environmentFolder(), 'up.log')}`,
+      'For a shell that works with it:',
+      `  export TEMPORAL_ADDRESS=${places.temporal}`,
+      `  export COUNTERSIGN_JOURNAL=${quoted(places.journal)}`,
+      `  export COUNTERSIGN_CONTENTS=${quoted(places.contents)}`,
+      `  export COUNTERSIGN_TASK_QUEUE=${places.taskQueue}`,
       'End it with ./temporal-dev.sh down.',
     ].join('\n'),
   );
 }
+
+const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
 void main().then((code) => (process.exitCode = code));
