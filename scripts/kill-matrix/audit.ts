@@ -25,7 +25,8 @@ async function journalIsSound(scene: Scene, { end, outcome }: SceneEnd): Promise
     const chain = await journal.chain(runId, LINEAGE);
     const loaded = await new CheckpointJournal(path.join(scene.journal, runId, lineageFolder(LINEAGE))).load();
     const wrong: string[] = [];
-    if (JSON.stringify(digests(loaded)) !== JSON.stringify(digests(chain)))
+    // A cell that hangs may append between the two.
+    if (end !== 'hung' && JSON.stringify(digests(loaded)) !== JSON.stringify(digests(chain)))
       wrong.push('the folder loads as another chain');
     for (const [index, next] of chain.entries()) {
       const previous = chain[index - 1];

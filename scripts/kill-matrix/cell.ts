@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { audit } from './audit';
 import { rowOf, type FaultName } from './rows';
-import { BOUND_MS, Scene, type SceneEnd } from './scene';
+import { Scene, type SceneEnd } from './scene';
 import { COLUMNS, type SinkName } from './sinks';
 import type { Stage } from './stage';
 import { judgeCell, type CellRules, type Verdict } from './verdict';
@@ -24,19 +24,18 @@ export interface CellReport extends Cell {
   readonly folder: string | null;
 }
 
-export function rulesOf({ fault, sink }: Cell): CellRules {
+export function rulesOf({ fault, sink }: Cell): Omit<CellRules, 'boundMs'> {
   const row = rowOf(fault);
   const column = COLUMNS[sink];
   return {
     mayPark: column.mayAsk && row.inDoubt,
     mayDuplicate: row.pausedInClient === true && !column.enforces,
-    boundMs: BOUND_MS,
   };
 }
 
 export async function runCell(stage: Stage, cell: Cell): Promise<CellReport> {
   const row = rowOf(cell.fault);
-  const scene = await Scene.open(stage, cell.sink, `${cell.fault}-${cell.sink}`, row.order ?? 'ordered');
+  const scene = await Scene.open(stage, cell.sink, `${cell.fault}-${cell.sink}`, row);
   try {
     let end: SceneEnd = { end: 'hung', outcome: null };
     try {
@@ -47,7 +46,7 @@ export async function runCell(stage: Stage, cell: Cell): Promise<CellReport> {
     }
     const writes = await writesOf(scene);
     const facts = { end: end.end, writes, tookMs: scene.tookMs, problems: scene.problems };
-    const verdict = judgeCell(facts, rulesOf(cell));
+    const verdict = judgeCell(facts, { ...rulesOf(cell), boundMs: scene.boundMs });
     const folder = verdict.right ? null : await keep(scene, { ...cell, ...facts, verdict });
     return { ...cell, verdict, tookMs: scene.tookMs, writes, folder };
   } finally {

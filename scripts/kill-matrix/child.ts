@@ -56,7 +56,7 @@ export class Child {
   }
 
   /** The `nth` line that fits; rejects when the process ends, or `withinMs` are over, before it comes. */
-  async line(fits: (line: string) => boolean, nth: number, what: string, withinMs = 60_000): Promise<string> {
+  async line(fits: (line: string) => boolean, nth: number, what: string, withinMs: number): Promise<string> {
     const signal = AbortSignal.timeout(withinMs);
     for (;;) {
       const found = this.lines.filter(fits)[nth - 1];

@@ -4,6 +4,7 @@
 import { ensureTemporalCli } from '../dev/temporal-cli';
 import { runCell, type Cell, type CellReport } from './cell';
 import { Gate } from './gate';
+import { rowOf } from './rows';
 import { Stage } from './stage';
 
 /** Plays the cells, `jobs` at once, and tells each result as it comes. */
@@ -14,11 +15,10 @@ export async function playMatrix(
 ): Promise<readonly CellReport[]> {
   const { path: executable } = await ensureTemporalCli({ note: (sentence) => process.stderr.write(`${sentence}\n`) });
   const stage = await Stage.open(executable);
-  let reports: readonly CellReport[] = [];
   try {
     const gate = new Gate(jobs);
-    reports = await Promise.all(
-      cells.map((cell) =>
+    return await Promise.all(
+      slowFirst(cells).map((cell) =>
         gate.run(async () => {
           const report = await runCell(stage, cell);
           tell(report);
@@ -26,8 +26,12 @@ export async function playMatrix(
         }),
       ),
     );
-    return reports;
   } finally {
     await stage.close();
   }
+}
+
+function slowFirst(cells: readonly Cell[]): readonly Cell[] {
+  const isSlow = ({ fault }: Cell): boolean => rowOf(fault).slow === true;
+  return [...cells.filter(isSlow), ...cells.filter((cell) => !isSlow(cell))];
 }

@@ -21,7 +21,8 @@ import type { CellEnd } from './verdict';
 import type { WorkerMoment } from './worker-orders';
 import { WorkerProcess } from './worker-process';
 
-export const BOUND_MS = DEADLINE_MS + SETTLE_MS + 30_000;
+/** What may pass beyond deadline and settle time before a cell counts as hung. */
+const HANG_MS = 30_000;
 const EFFECTS = 3;
 const LOOK_MS = 200;
 
@@ -33,6 +34,11 @@ export interface SceneEnd {
 export interface Execution {
   readonly client: Client;
   readonly runId: string;
+}
+
+interface SceneGiven {
+  readonly order?: 'ordered' | 'independent';
+  readonly deadlineMs?: number;
 }
 
 interface WorkerGiven {
@@ -48,6 +54,7 @@ export class Scene {
   readonly admin: SinkAdmin;
   /** Keys of the three effects, in the order of the plan. */
   readonly keys: readonly string[];
+  /** From the last fault to the end. */
   tookMs = 0;
   private client: Client;
   private address: string;
@@ -63,6 +70,7 @@ export class Scene {
     readonly folder: string,
     readonly plan: GovernedPlan,
     private readonly taskQueue: string,
+    private readonly deadlineMs: number,
   ) {
     this.admin = stage.admin(COLUMNS[sink].server);
     this.keys = openingCheckpoint(plan).effects.map((effect) => effect.idempotencyKey);
@@ -71,7 +79,8 @@ export class Scene {
     this.log = openSync(path.join(folder, 'workers.log'), 'a');
   }
 
-  static async open(stage: Stage, sink: SinkName, name: string, order: 'ordered' | 'independent'): Promise<Scene> {
+  static async open(stage: Stage, sink: SinkName, name: string, given: SceneGiven): Promise<Scene> {
+    const { order = 'ordered', deadlineMs = DEADLINE_MS } = given;
     const folder = path.join(stage.folder, name);
     await mkdir(folder, { recursive: true });
     await initJournal(fileStore(path.join(folder, 'journal'), { createRoot: true }));
@@ -87,7 +96,11 @@ export class Scene {
         operation: COLUMNS[sink].operation(index),
       })),
     });
-    return new Scene(stage, sink, folder, plan, taskQueue);
+    return new Scene(stage, sink, folder, plan, taskQueue, deadlineMs);
+  }
+
+  get boundMs(): number {
+    return this.deadlineMs + SETTLE_MS + HANG_MS;
   }
 
   get journal(): string {
@@ -119,12 +132,16 @@ export class Scene {
       contents: path.join(this.folder, 'contents'),
       sink: this.sink,
       urls: this.stage.urls,
+      deadlineMs: this.deadlineMs,
       moment,
       standby,
     };
     return this.stage.starts.run(async () => {
       const worker = new WorkerProcess(programFile(this.stage.folder, 'worker'), orders, this.log);
       this.workers.push(worker);
+      void worker.exited.then(({ code }) => {
+        if (code !== null) this.problems.push(`a worker ended by itself with code ${code}`);
+      });
       await worker.passes(standby ? 'standby' : 'ready');
       return worker;
     });
@@ -132,6 +149,7 @@ export class Scene {
 
   /** Starts the plan's workflow, or starts it again. */
   async begin(namespace = 'default'): Promise<PlanHandle> {
+    if (this.executions.length === 0) this.strike();
     const client = namespace === 'default' ? this.client : this.stage.client(namespace);
     const handle = await plans(this.folder, client, this.taskQueue).start(this.plan);
     const { runId } = (await handle.workflow.describe()) satisfies { runId: string };
@@ -146,17 +164,24 @@ export class Scene {
   /** The fault has just happened: the bound counts from here. */
   strike(): void {
     this.struckAt = performance.now();
+    this.tookMs = 0;
   }
 
-  /** Waits for the plan's end, or until a person is asked, but not for longer than the bound. */
-  async ended(handle?: PlanHandle): Promise<SceneEnd> {
-    const watched = handle ?? plans(this.folder, this.client, this.taskQueue).getHandle(this.plan.runId);
+  /**
+   * Waits until all who carry the plan have ended it, or one of them asks a person (the others then follow that one), but
+   * not for longer than the bound.
+   */
+  async ended(...handles: readonly PlanHandle[]): Promise<SceneEnd> {
+    const own = plans(this.folder, this.client, this.taskQueue).getHandle(this.plan.runId);
+    const watched = handles.length === 0 ? [own] : handles;
     let end: SceneEnd | null = null;
-    while (end === null && performance.now() - this.struckAt < BOUND_MS) {
-      end = await this.look(watched);
+    while (end === null && performance.now() - this.struckAt < this.boundMs) {
+      const ends = await Promise.all(watched.map((handle) => this.look(handle)));
+      const final = ends.find((one) => one !== null && one.end !== 'completed');
+      end = final ?? (ends.includes(null) ? null : (ends[0] ?? null));
       if (end === null) await sleep(LOOK_MS);
     }
-    this.tookMs = Math.max(this.tookMs, performance.now() - this.struckAt);
+    this.tookMs = performance.now() - this.struckAt;
     return end ?? { end: 'hung', outcome: null };
   }
 
@@ -176,7 +201,7 @@ export class Scene {
 
   /** Waits until a workflow task of the plan has failed. */
   async taskFailed(handle: PlanHandle): Promise<void> {
-    for (const until = performance.now() + BOUND_MS; performance.now() < until; await sleep(LOOK_MS)) {
+    for (const until = performance.now() + this.boundMs; performance.now() < until; await sleep(LOOK_MS)) {
       const { events } = await handle.workflow.fetchHistory();
       if (events?.some((event) => event.workflowTaskFailedEventAttributes != null)) return;
     }

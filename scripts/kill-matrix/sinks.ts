@@ -9,8 +9,8 @@ import { countingSink } from '../../src/testing/counting-sink';
 export const SINK_NAMES = ['enforcing', 'lookup', 'blind', 'fhir'] as const;
 export type SinkName = (typeof SINK_NAMES)[number];
 
-/** The client gives up after this long. A late commit comes after three times as much, within the settle time. */
-export const DEADLINE_MS = 1_000;
+/** The client gives up after this long, unless a row says otherwise. */
+export const DEADLINE_MS = 2_000;
 export const SETTLE_MS = 2_500;
 const LANES = 3;
 
@@ -27,7 +27,7 @@ interface Column {
   readonly mayAsk: boolean;
   readonly toolId: string;
   readonly server: keyof SinkUrls;
-  readonly sink: (url: string) => EffectSink;
+  readonly sink: (url: string, deadlineMs: number) => EffectSink;
   readonly operation: (index: number) => unknown;
 }
 
@@ -36,7 +36,7 @@ const counting = (
 ): Pick<Column, 'toolId' | 'server' | 'sink' | 'operation'> => ({
   toolId: `tool:example.org/${mode}@1.0.0`,
   server: 'counting',
-  sink: (url) => countingSink({ url, mode, deadlineMs: DEADLINE_MS, settleMs: SETTLE_MS, maxInFlight: LANES }),
+  sink: (url, deadlineMs) => countingSink({ url, mode, deadlineMs, settleMs: SETTLE_MS, maxInFlight: LANES }),
   operation: (index) => ({ amount: index }),
 });
 
@@ -50,13 +50,13 @@ export const COLUMNS: Record<SinkName, Column> = {
     mayAsk: false,
     toolId: 'tool:example.org/fhir@1.0.0',
     server: 'fhir',
-    sink: (url) =>
+    sink: (url, deadlineMs) =>
       fhirSink({
         name: 'fhir',
         baseUrl: `${url}/fhir`,
         mode: 'conditional_create',
         system: 'https://example.org/countersign',
-        deadlineMs: DEADLINE_MS,
+        deadlineMs,
         settleMs: SETTLE_MS,
         maxInFlight: LANES,
       }),
@@ -69,7 +69,7 @@ export const COLUMNS: Record<SinkName, Column> = {
   },
 };
 
-export function definitionOf(name: SinkName, urls: SinkUrls): EffectDefinition {
+export function definitionOf(name: SinkName, urls: SinkUrls, deadlineMs: number): EffectDefinition {
   const { toolId, sink, server } = COLUMNS[name];
-  return { toolId, sink: sink(urls[server]) };
+  return { toolId, sink: sink(urls[server], deadlineMs) };
 }

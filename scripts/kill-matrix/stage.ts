@@ -23,6 +23,8 @@ export const RIVAL_NAMESPACE = 'rival';
 /** A worker's start is all processor time; more at once would only starve the sends of others. */
 const STARTS_AT_ONCE = 2;
 
+const START_MS = 60_000;
+
 export class Stage {
   readonly starts = new Gate(STARTS_AT_ONCE);
 
@@ -102,6 +104,6 @@ async function writeBundle(folder: string, kind: 'workflow' | 'faulty'): Promise
 }
 
 async function urlOf(child: Child): Promise<string> {
-  const announced = await child.line(() => true, 1, 'its address');
+  const announced = await child.line(() => true, 1, 'its address', START_MS);
   return (JSON.parse(announced) as { url: string }).url;
 }

@@ -23,6 +23,7 @@ export interface WorkerOrders {
   readonly contents: string;
   readonly sink: SinkName;
   readonly urls: SinkUrls;
+  readonly deadlineMs: number;
   readonly moment: WorkerMoment | null;
   /** Do everything but poll, until a line comes in: a worker that is there to take over at once. */
   readonly standby: boolean;

@@ -4,6 +4,9 @@
 import { Child, type Exit } from './child';
 import type { WorkerEvent, WorkerOrders } from './worker-orders';
 
+/** For what Temporal's own time-outs bring about at last. */
+const PATIENCE_MS = 120_000;
+
 export class WorkerProcess {
   private readonly child: Child;
 
@@ -22,7 +25,7 @@ export class WorkerProcess {
   /** The `nth` time of an event, past or to come. */
   async passes(event: WorkerEvent, nth = 1): Promise<void> {
     const line = JSON.stringify({ event });
-    await this.child.line((said) => said === line, nth, `${event} ${nth}`);
+    await this.child.line((said) => said === line, nth, `${event} ${nth}`, PATIENCE_MS);
   }
 
   /** Its ordered moment killed it. */
