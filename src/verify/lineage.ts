@@ -45,6 +45,8 @@ const LONGEST_CHAIN_SHOWN = 100;
 
 /** What is checked beyond the contract, link by link. Answers whether the checkpoint is justified. */
 export interface LinkCheck {
+  /** What the file should hold after `previous`, when that is known without reading it. */
+  expected(previous: RecoveryCheckpoint | null, bytes: Uint8Array): Promise<RecoveryCheckpoint | null>;
   link(
     previous: RecoveryCheckpoint | null,
     next: RecoveryCheckpoint,
@@ -78,12 +80,16 @@ export async function verifyLineage(
     divergence,
   });
   try {
-    const opened = await openCheckpointFolder(watched);
+    let expected: RecoveryCheckpoint | null = null;
+    const opened = await openCheckpointFolder(watched, {
+      recognise: async (bytes, previous) => (expected = (await check?.expected(previous, bytes)) ?? null),
+    });
     if (opened.state === 'retired') return retired(folder, lineage, opened.record);
     for (const name of watched.temporaries) findings.add('leftover_temporary', joined(folder, name));
     for await (const { name, bytes, checkpoint } of opened.files) {
       const path = joined(folder, name);
-      if (!isCanonicalCheckpoint(bytes, checkpoint)) findings.add('not_canonical', path);
+      // One that was recognised is canonical: that is what it was recognised by.
+      if (checkpoint !== expected && !isCanonicalCheckpoint(bytes, checkpoint)) findings.add('not_canonical', path);
       if (check !== null) {
         const answer = await check.link(head, checkpoint, path);
         if (!answer.justified) divergence ??= answer.divergence;

@@ -9,11 +9,11 @@ import { openingCheckpoint, planFromRecord, planToRecord, type GovernedPlan } fr
 import type { Slot } from '../rules/sends/slot';
 import { contradictions } from './claims';
 import { firstDifference } from './difference';
-import { Findings } from './findings';
+import { Findings, type Divergence } from './findings';
 import { verifyLineage, type LineageReport, type LinkCheck } from './lineage';
 import { SlotHeads, readEffectSlots, readEpochs, readSlots } from './slots';
 import { joined, readRecord, type Entry, type JournalView } from './view';
-import { justify } from './witnesses';
+import { claimedDigest, justify, type Justification } from './witnesses';
 
 export interface RunReport {
   readonly path: string;
@@ -132,6 +132,8 @@ async function checkWitnessNames(view: JournalView, findings: Findings, folder: 
 /** What a run knows about the links of one of its lineages. */
 class RunLinks implements LinkCheck {
   private readonly opening: RecoveryCheckpoint | null;
+  private last: { readonly after: string; readonly digest: string; readonly justification: Justification } | null =
+    null;
 
   constructor(
     private readonly view: JournalView,
@@ -145,6 +147,21 @@ class RunLinks implements LinkCheck {
     this.opening = plan === null ? null : openingCheckpoint(plan);
   }
 
+  async expected(previous: RecoveryCheckpoint | null, bytes: Uint8Array): Promise<RecoveryCheckpoint | null> {
+    if (previous === null) return this.opening;
+    const digest = claimedDigest(bytes);
+    return digest === null ? null : (await this.justified(previous, digest)).derived;
+  }
+
+  /** Asked before the file is read and again after it: the second answer is that of the first. */
+  private async justified(previous: RecoveryCheckpoint, digest: string): Promise<Justification> {
+    const after = previous.checkpointDigest;
+    if (this.last?.after === after && this.last.digest === digest) return this.last.justification;
+    const justification = await justify(this.view, this.findings, this.folder, previous, digest);
+    this.last = { after, digest, justification };
+    return justification;
+  }
+
   async link(
     previous: RecoveryCheckpoint | null,
     next: RecoveryCheckpoint,
@@ -152,8 +169,15 @@ class RunLinks implements LinkCheck {
   ): ReturnType<LinkCheck['link']> {
     this.heads.meet(this.lineage, next);
     if (previous === null) return this.first(next, path);
-    const { view, findings, folder } = this;
-    const { witnesses, stored, divergence } = await justify(view, findings, folder, previous, next);
+    const { findings } = this;
+    const { witnesses, stored, faults, notCanonical } = await this.justified(previous, next.checkpointDigest);
+    let divergence: Divergence | null = null;
+    for (const { path: place, detail, derivesOther } of faults) {
+      const apart = derivesOther === null ? null : firstDifference(derivesOther, next);
+      divergence ??= apart;
+      findings.add('witness_invalid', place, detail, apart);
+    }
+    for (const place of notCanonical) findings.add('not_canonical', place);
     if (witnesses.length === 0) {
       if (!stored) findings.add('witness_missing', path);
       const apart = divergence ?? without(next);

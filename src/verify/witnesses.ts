@@ -4,21 +4,37 @@
  */
 import { sha256Hex, type RecoveryCheckpoint } from '../rules/recovery';
 import { deriveNext, witnessFromBytes, witnessToText, type Witness } from '../rules/sends/witness';
-import { firstDifference } from './difference';
-import type { Divergence, Findings } from './findings';
+import type { Findings } from './findings';
 import { joined, readEntry, sameText, type JournalView } from './view';
 
 export interface Justification {
   /** Every stored witness that derives the checkpoint. None: it is not justified. */
   readonly witnesses: readonly Witness[];
+  /** The checkpoint as they derive it. */
+  readonly derived: RecoveryCheckpoint | null;
   /** Whether anything was stored at all. */
   readonly stored: boolean;
-  /** Where the first witness that derives something else leads away. */
-  readonly divergence: Divergence | null;
+  /** What is stored and does not justify. */
+  readonly faults: readonly WitnessFault[];
+  /** Witnesses that are true, but not in their own words. */
+  readonly notCanonical: readonly string[];
 }
 
-export function witnessFolder(runFolder: string, checkpoint: RecoveryCheckpoint): string {
-  return joined(runFolder, `witnesses/${checkpoint.checkpointDigest.slice('sha256:'.length)}`);
+export interface WitnessFault {
+  readonly path: string;
+  /** What is wrong, when it is not that something else is derived. */
+  readonly detail: string | null;
+  readonly derivesOther: RecoveryCheckpoint | null;
+}
+
+const DIGEST_IN_FILE = /"checkpoint_digest":"(sha256:[0-9a-f]{64})"/;
+/** In a canonical file the digest stands before the effects. */
+const DIGEST_WITHIN_BYTES = 512;
+
+/** The digest that a file claims, found without reading the rest; null when it is not where it belongs. */
+export function claimedDigest(bytes: Uint8Array): string | null {
+  const start = new TextDecoder('latin1').decode(bytes.subarray(0, DIGEST_WITHIN_BYTES));
+  return DIGEST_IN_FILE.exec(start)?.[1] ?? null;
 }
 
 export async function justify(
@@ -26,34 +42,33 @@ export async function justify(
   findings: Findings,
   runFolder: string,
   previous: RecoveryCheckpoint,
-  next: RecoveryCheckpoint,
+  digest: string,
 ): Promise<Justification> {
-  const folder = witnessFolder(runFolder, next);
+  const folder = joined(runFolder, `witnesses/${digest.slice('sha256:'.length)}`);
   const witnesses: Witness[] = [];
-  let divergence: Divergence | null = null;
+  const faults: WitnessFault[] = [];
+  const notCanonical: string[] = [];
+  let derived: RecoveryCheckpoint | null = null;
   const entries = (await view.list(folder)) ?? [];
   for (const entry of entries) {
     const path = joined(folder, entry.name);
     const bytes = await readEntry(view, findings, folder, entry);
-    const witness = bytes === null ? null : parsed(bytes);
     if (bytes === null) continue;
+    const witness = parsed(bytes);
     if (witness === null || entry.name !== `${sha256Hex(bytes)}.json`) {
-      findings.add('witness_invalid', path, witness === null ? 'not a witness' : 'name');
+      faults.push({ path, detail: witness === null ? 'not a witness' : 'name', derivesOther: null });
       continue;
     }
-    if (!sameText(bytes, witnessToText(witness))) findings.add('not_canonical', path);
-    const derived = derive(previous, witness);
-    const fits =
-      derived?.checkpointDigest === next.checkpointDigest && derived.checkpointDigest === witness.checkpointDigest;
-    if (fits) {
+    if (!sameText(bytes, witnessToText(witness))) notCanonical.push(path);
+    const next = derive(previous, witness);
+    if (next?.checkpointDigest === digest && witness.checkpointDigest === digest) {
       witnesses.push(witness);
-      continue;
+      derived = next;
+    } else {
+      faults.push({ path, detail: next === null ? 'derives nothing' : null, derivesOther: next });
     }
-    const apart = derived === null ? null : firstDifference(derived, next);
-    divergence ??= apart;
-    findings.add('witness_invalid', path, derived === null ? 'derives nothing' : null, apart);
   }
-  return { witnesses, stored: entries.length > 0, divergence };
+  return { witnesses, derived, stored: entries.length > 0, faults, notCanonical };
 }
 
 function parsed(bytes: Uint8Array): Witness | null {

@@ -3,7 +3,7 @@
  * same answer, with the same `field: code`: nothing unknown may stand in it, and a file that cannot be read outranks a
  * lineage that does not fit.
  */
-import { RecoveryCheckpoint } from './checkpoint';
+import { isCanonicalCheckpoint, isCheckpoint, RecoveryCheckpoint } from './checkpoint';
 import { RecoveryError, refuse, type RecoveryErrorCode } from './errors';
 import { MAX_CHECKPOINT_BYTES } from './limits';
 import { validateSuccessor } from './lineage';
@@ -34,6 +34,14 @@ export type CheckpointFolder =
   /** Every file in order. What was yielded holds only if the iteration ends without an error. */
   | { readonly state: 'lineage'; readonly count: number; readonly files: AsyncIterable<CheckpointFile> };
 
+export interface OpenFolderOptions {
+  /**
+   * May name a checkpoint that was come by in another way, say derived from `previous`. If the file holds exactly its bytes,
+   * they are not read and hashed once more; otherwise the suggestion is forgotten.
+   */
+  readonly recognise?: (bytes: Uint8Array, previous: RecoveryCheckpoint | null) => Awaitable<RecoveryCheckpoint | null>;
+}
+
 export const RETIRED_FILE_NAME = 'retired.json';
 export const JOURNAL_LOCK_NAME = '.journal-lock';
 /** Whatever begins like this is the leftover of an interrupted append, and ignored. */
@@ -63,7 +71,10 @@ const RETIRED_CODES: FileCodes = {
 };
 
 /** Lists the folder and refuses unknown names. When the folder is retired, nothing else in it is looked at. */
-export async function openCheckpointFolder(view: CheckpointFolderView): Promise<CheckpointFolder> {
+export async function openCheckpointFolder(
+  view: CheckpointFolderView,
+  options: OpenFolderOptions = {},
+): Promise<CheckpointFolder> {
   const names = await attempt(() => view.names(), 'journal_unreadable');
   if (names.includes(RETIRED_FILE_NAME)) {
     const bytes = await readEntry(view, RETIRED_FILE_NAME, RETIRED_CODES);
@@ -78,7 +89,7 @@ export async function openCheckpointFolder(view: CheckpointFolderView): Promise<
   }
   // With a fixed number of digits the order of names is the order of numbers.
   checkpoints.sort();
-  return { state: 'lineage', count: checkpoints.length, files: streamFiles(view, checkpoints) };
+  return { state: 'lineage', count: checkpoints.length, files: streamFiles(view, checkpoints, options) };
 }
 
 /** The whole lineage (empty for an empty folder), or the record that replaced it. */
@@ -93,7 +104,11 @@ export async function readCheckpointFolder(
 }
 
 /** Holds two checkpoints at a time. After a lineage fault it reads on, for a later file that cannot be read. */
-async function* streamFiles(view: CheckpointFolderView, names: readonly string[]): AsyncGenerator<CheckpointFile> {
+async function* streamFiles(
+  view: CheckpointFolderView,
+  names: readonly string[],
+  { recognise }: OpenFolderOptions,
+): AsyncGenerator<CheckpointFile> {
   let previous: RecoveryCheckpoint | null = null;
   let lineageFault: RecoveryError | null = null;
   for (let index = 0; index < names.length; index += 1) {
@@ -101,7 +116,11 @@ async function* streamFiles(view: CheckpointFolderView, names: readonly string[]
     if (name !== checkpointFileName(BigInt(index))) refuse('journal', 'checkpoint_sequence_gap');
     const before: RecoveryCheckpoint | null = previous;
     const bytes = await readEntry(view, name, CHECKPOINT_CODES);
-    const checkpoint: RecoveryCheckpoint = RecoveryCheckpoint.fromJson(bytes, { known: before });
+    const suggested = recognise === undefined ? null : await recognise(bytes, before);
+    const checkpoint: RecoveryCheckpoint =
+      suggested !== null && isCheckpoint(suggested) && isCanonicalCheckpoint(bytes, suggested)
+        ? suggested
+        : RecoveryCheckpoint.fromJson(bytes, { known: before });
     if (name !== checkpointFileName(checkpoint.sequence)) refuse('journal', 'checkpoint_filename_mismatch');
     lineageFault ??= faultOf(() => validateSuccessor(before, checkpoint, index));
     if (lineageFault === null) yield { name, bytes, checkpoint };

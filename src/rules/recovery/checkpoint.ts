@@ -95,7 +95,7 @@ export const RecoveryCheckpoint = {
       effects: Array.isArray(input.effects) ? Object.freeze([...input.effects]) : input.effects,
     };
     requireCheckpointRules(unsealed);
-    return seal.seal({ ...unsealed, checkpointDigest: digestOf(unsealed) });
+    return seal.seal({ ...unsealed, checkpointDigest: sha256Digest(write(unsealed, null)) });
   },
 
   fromJson(source: string | Uint8Array, options: ParseOptions = {}): RecoveryCheckpoint {
@@ -129,7 +129,7 @@ export const RecoveryCheckpoint = {
     };
     requireCheckpointRules(unsealed);
     const digest = requireDigest(dict.checkpoint_digest, 'checkpoint_digest');
-    if (digestOf(unsealed) !== digest) refuse('checkpoint_digest', 'checkpoint_digest_mismatch');
+    if (sha256Digest(write(unsealed, null)) !== digest) refuse('checkpoint_digest', 'checkpoint_digest_mismatch');
     return seal.seal({ ...unsealed, checkpointDigest: digest });
   },
 
@@ -156,15 +156,6 @@ export const RecoveryCheckpoint = {
     return write(checkpoint, checkpoint.checkpointDigest);
   },
 } as const;
-
-let lastHashed = { text: '', digest: '' };
-
-/** Who verifies reads a checkpoint and then derives it: the same text in a row is hashed once. */
-function digestOf(unsealed: Unsealed): string {
-  const text = write(unsealed, null);
-  if (text !== lastHashed.text) lastHashed = { text, digest: sha256Digest(text) };
-  return lastHashed.digest;
-}
 
 export function isCheckpoint(value: unknown): value is RecoveryCheckpoint {
   return seal.holds(value);

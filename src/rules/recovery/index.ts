@@ -18,6 +18,7 @@ export {
   type CheckpointFolder,
   type CheckpointFolderView,
   type EntryKind,
+  type OpenFolderOptions,
 } from './checkpoint-folder';
 export {
   isCanonicalCheckpoint,
