@@ -14,6 +14,6 @@ const streams = {
 process.stdout.on('error', () => undefined);
 
 void runCli(process.argv.slice(2), streams, interrupt.signal).then((code) => {
-  process.exitCode = code;
-  if (interrupt.signal.aborted) process.exit(); // a poll that is still on its way need not be waited for
+  // When all is written: a poll that is still on its way need not be waited for.
+  process.stdout.write('', () => process.exit(code));
 });

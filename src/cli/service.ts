@@ -16,6 +16,7 @@ export interface Service {
   readonly plans: PlanClient;
   /** Runs a call that must answer soon. */
   soon<T>(call: () => Promise<T>): Promise<T>;
+  /** Closes the connection, unless a call is still on its way; the end of the process closes it then. */
   close(): Promise<void>;
 }
 
@@ -23,10 +24,19 @@ export async function connect(settings: Settings, contents: Store = NO_STORE): P
   const { connectionOptions, namespace } = loadConfig();
   const connection = await open(connectionOptions);
   const client = new Client({ connection, ...(namespace === undefined ? {} : { namespace }) });
+  let asking = 0;
   return {
     plans: planClient(client, settings, contents),
-    soon: (call) => connection.withDeadline(Date.now() + ANSWER_WITHIN_MS, call),
-    close: () => connection.close(),
+    soon: async (call) => {
+      asking += 1;
+      try {
+        return await connection.withDeadline(Date.now() + ANSWER_WITHIN_MS, call);
+      } finally {
+        asking -= 1;
+      }
+    },
+    // A call that is about to be repeated would find its channel shut down, and that fault would end the process.
+    close: () => (asking === 0 ? connection.close() : Promise.resolve()),
   };
 }
 

@@ -9,11 +9,14 @@
  * - an execution that failed is shown as failed, whatever it last said of itself;
  * - `preview` changes nothing; `inspect` and `verify` agree with the outcome;
  * - Ctrl-C leaves the plan running, which then ends by itself;
+ * - no channel is shut under a call that may be repeated;
  * - no content of an operation is ever printed.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { WorkflowNotFoundError } from '@temporalio/client';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { connect } from '../../src/cli/service';
 import { toolId, useRig } from '../support/rig';
 import { temporalAddress } from '../support/temporal';
 import { answerOf, builtProgram, cli, startProgram, type JsonAnswer, type Ran, type RunningProgram } from './support';
@@ -151,6 +154,21 @@ describe('the program on a real server', () => {
     rig.sinks.faults.programme([{ fault: 'status', status: 400 }]);
     const denied = await run('run', draft('refused', [{ tool_id: toolId('lookup') }]));
     expect(denied).toMatchObject({ code: 3, answer: { ok: false, error: { code: 'effect_rejected' } } });
+  });
+
+  it('does not shut the channel under a call that is on its way', async () => {
+    process.env['TEMPORAL_ADDRESS'] = temporalAddress();
+    const service = await connect({ taskQueue: rig.taskQueue });
+    delete process.env['TEMPORAL_ADDRESS'];
+    const ask = (): Promise<unknown> => service.plans.getHandle(`run_${'0'.repeat(32)}`).workflow.describe();
+    let answer = (): void => undefined;
+    const asking = service.soon(() => new Promise<void>((resolve) => (answer = resolve)));
+    await service.close();
+    await expect(ask()).rejects.toThrow(WorkflowNotFoundError);
+    answer();
+    await asking;
+    await service.close();
+    await expect(ask()).rejects.not.toThrow(WorkflowNotFoundError);
   });
 
   it('leaves the plan running at Ctrl-C', async () => {
