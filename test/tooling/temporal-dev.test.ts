@@ -4,7 +4,8 @@
  * - packages are installed again exactly when they are not what the lock file asks for;
  * - a process is told from another that has its pid; `down` signals the owner of the environment and nobody else;
  * - `up` ends only when a plan's servers and worker answer, a second `up` starts nothing, and all parts end with the owner,
- *   whether by `down` or by SIGKILL.
+ *   whether by `down` or by SIGKILL;
+ * - in a shell with the lines that `up` prints, the client of the example does what its page shows, and again.
  */
 import { execFile, spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -147,6 +148,15 @@ test(
 
     expect(JSON.parse(await dev('up', '--json'))).toEqual(places);
     expect((await state()).owner).toEqual(owner);
+
+    const lines = (await dev('up')).split('\n').filter((line) => line.startsWith('  export '));
+    expect(lines).toHaveLength(4);
+    const page = await readFile('examples/vitals/README.md', 'utf8');
+    const client = /npx tsx examples\/vitals\/src\/client\.ts/.exec(page)![0];
+    const expected = /```\n(committed[^`]*)```/.exec(page)![1]!;
+    const told = async (): Promise<string> => (await run('/bin/bash', ['-c', [...lines, client].join('\n')])).stdout;
+    expect(await told()).toBe(expected);
+    expect(await told()).toBe(expected.replace('completed\n', 'completed (replayed)\n'));
 
     process.kill(owner.pid, 'SIGKILL');
     await expect.poll(() => Promise.all(urls.map(answers)), { timeout: 10_000 }).toEqual([false, false, false]);

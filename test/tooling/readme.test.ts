@@ -1,0 +1,166 @@
+/**
+ * Properties of what a newcomer reads:
+ * - every command of a shell block in the README, the pages and the examples is run, by a test here or by one that is named;
+ *   a command that nobody runs, and an entry that no page shows, fail;
+ * - the way from `journal init` to `verify` works as written, with the plan and the sink of the README, in front of a real
+ *   FHIR server; a parked plan takes the two Updates that the README shows;
+ * - the demo ends with every effect done once, whatever server the caller's own settings name;
+ * - the packages to install are those that the package asks for; the page of the command line knows every command and exit code;
+ * - every file that a page links to is there.
+ */
+import { execFile } from 'node:child_process';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { fhirSink } from '../../src/adapters/sinks';
+import { fileStore } from '../../src/adapters/stores';
+import { EXIT } from '../../src/cli/exit-codes';
+import { startFhirServer } from '../../src/testing';
+import { builtProgram, cli } from '../cli/support';
+import { useRig } from '../support/rig';
+import { temporalAddress, temporalCli } from '../support/temporal';
+
+const run = promisify(execFile);
+const PAGES = [
+  'README.md',
+  ...['architecture', 'command-line', 'guarantees', 'journal-format'].map((name) => `docs/${name}.md`),
+  ...['data', 'vitals'].map((name) => `examples/${name}/README.md`),
+];
+const pages = new Map(PAGES.map((page) => [page, readFileSync(page, 'utf8')]));
+const README = pages.get('README.md')!;
+
+/** How each command is run: by a test of this file, by its name, or by another file that has this text. */
+type How = { readonly here: string } | { readonly file: string; readonly text: string };
+const INIT = 'npx countersign journal init /var/lib/countersign/journal';
+const RUN = [
+  'export COUNTERSIGN_JOURNAL=/var/lib/countersign/journal',
+  'npx countersign run plan.json',
+  'npx countersign inspect plan.json',
+  'npx countersign verify /var/lib/countersign/journal',
+];
+const UPDATES = ['reobserve', 'cancel'].map(
+  (name) => `temporal workflow update execute --workflow-id countersign/<run_id> --name ${name}`,
+);
+const INSTALL = README.split('\n').find((line) => line.startsWith('npm install ')) ?? '';
+const COMMANDS: Readonly<Record<string, How>> = {
+  './temporal-dev.sh demo': { here: 'the demo' },
+  './temporal-dev.sh test': { file: '.ci/run', text: './temporal-dev.sh test' },
+  './temporal-dev.sh up': { file: 'test/tooling/temporal-dev.test.ts', text: "dev('up')" },
+  'npx tsx examples/vitals/src/client.ts': { file: 'test/tooling/temporal-dev.test.ts', text: 'vitals\\/src\\/client' },
+  [INSTALL]: { here: 'the packages to install' },
+  ...Object.fromEntries([INIT, ...RUN].map((line) => [line, { here: 'the five minutes' }])),
+  ...Object.fromEntries(UPDATES.map((line) => [line, { here: 'the five minutes' }])),
+};
+
+const fenced = (text: string, language: string): readonly string[] =>
+  [...text.matchAll(new RegExp(`^\`\`\`${language}\n([^]*?)^\`\`\``, 'gm'))].map((match) => match[1] as string);
+
+test('every command has somebody who runs it', () => {
+  const shown = [...pages.values()].flatMap((text) => fenced(text, 'sh').flatMap((block) => block.split('\n')));
+  const commands = shown.map((line) => line.replace(/\s+#.*$/, '').trim()).filter((line) => line !== '');
+  expect([...new Set(commands)].sort()).toEqual(Object.keys(COMMANDS).sort());
+  const own = readFileSync(__filename, 'utf8');
+  for (const [command, how] of Object.entries(COMMANDS)) {
+    const found = 'here' in how ? own.includes(`test('${how.here}`) : readFileSync(how.file, 'utf8').includes(how.text);
+    expect(found, command).toBe(true);
+  }
+});
+
+test('every link leads to a file', () => {
+  const dead = PAGES.flatMap((page) =>
+    [...pages.get(page)!.matchAll(/\]\((?!https?:)([^)#]+)/g)]
+      .filter(([, target]) => !existsSync(path.join(path.dirname(page), target!)))
+      .map(([, target]) => `${page}: ${target}`),
+  );
+  expect(dead).toEqual([]);
+});
+
+test('the packages to install are the package and all its peers', () => {
+  const { name, peerDependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+    name: string;
+    peerDependencies: Record<string, string>;
+  };
+  expect(INSTALL.split(' ').slice(2).sort()).toEqual([name, ...Object.keys(peerDependencies)].sort());
+});
+
+test('the page of the command line knows every command and every exit code', async () => {
+  const page = pages.get('docs/command-line.md')!;
+  const codes = [...page.matchAll(/^\| (\d+) +\| (\w+)/gm)].map(([, code, name]) => [name, Number(code)]);
+  expect(Object.fromEntries(codes)).toEqual(EXIT);
+  const named = [...page.matchAll(/^\| `([a-z]+)/gm)].map(([, name]) => name!);
+  const listed = [...(await cli('--help')).out.matchAll(/^ {2}([a-z]+) (?!\[command\])/gm)].map(([, name]) => name!);
+  expect([...new Set(named)].sort()).toEqual(listed.sort());
+});
+
+test('the demo', { timeout: 300_000 }, async () => {
+  const env = { ...process.env, TEMPORAL_CLI_PATH: temporalCli(), TEMPORAL_NAMESPACE: 'somebody-elses' };
+  const { stdout } = await run('./temporal-dev.sh', ['demo', '--json'], { env });
+  const result = JSON.parse(stdout.trimEnd().split('\n').at(-1)!) as { effects: { sinkWrites: number }[] };
+  expect(result).toMatchObject({ ok: true, verified: true });
+  expect(result.effects.map(({ sinkWrites }) => sinkWrites)).toEqual([1, 1, 1, 1, 1, 1]);
+});
+
+describe('on a real server', () => {
+  const rig = useRig();
+
+  test('the five minutes, and a plan that waits', async () => {
+    const home = path.join(rig.folder, 'newcomer');
+    const shell = await newcomer(home);
+    const fhir = await startFhirServer();
+    rig.atEnd(() => fhir.close());
+    const folder = path.join(home, 'var');
+    const here = (line: string): string => line.replaceAll('/var/lib/countersign', folder);
+
+    expect(await shell(here(INIT))).toContain(`contents go to ${folder}/journal-contents`);
+    const sink = {
+      name: 'fhir',
+      baseUrl: fhir.baseUrl,
+      mode: 'conditional_create',
+      system: 'https://example.org/countersign',
+    } as const;
+    const tool = /toolId: '([^']*)'/.exec(README)![1]!;
+    const effects = [{ toolId: tool, sink: fhirSink(sink) }];
+    const [store, contents] = [fileStore(`${folder}/journal`), fileStore(`${folder}/journal-contents`)];
+    await rig.worker({ plugin: { store, contents, effects } });
+
+    const plan = fenced(README, 'json')[0]!;
+    await writeFile(path.join(home, 'plan.json'), plan);
+    const told = await shell(RUN.map(here).join('\n'));
+    expect(told).toContain('completed: 1 of 1 effects committed');
+    expect(told).toMatch(/^verified$/m);
+    const [sent] = readdirSync(`${folder}/journal/${/run_[0-9a-f]{32}/.exec(told)![0]}/sends`);
+    expect(fhir.counts(sent!).writes).toBe(1);
+    const writes = fhir.counts().writes; // with that of the sink's own start-up test
+    expect(await shell(RUN.slice(0, 2).map(here).join('\n'))).toContain('nothing was sent');
+    expect(fhir.counts().writes).toBe(writes);
+
+    const waiting = JSON.parse(plan) as { name: string; effects: Record<string, unknown>[] };
+    waiting.name = 'visit-0002';
+    waiting.effects[0]!['approval_required'] = true;
+    await writeFile(path.join(home, 'plan.json'), JSON.stringify(waiting));
+    const parked = await shell(`${RUN.slice(0, 2).map(here).join('\n')} || echo "ended with $?"`);
+    expect(parked).toContain('ended with 4');
+    const runId = /run_[0-9a-f]{32}/.exec(parked)![0];
+    const [reobserve, cancel] = UPDATES.map((line) => line.replace('<run_id>', runId));
+    expect(await shell(reobserve!)).toContain('parked');
+    await shell(cancel!);
+    expect(await rig.plans.getHandle(runId).result()).toMatchObject({ status: 'cancelled' });
+    expect(fhir.counts().writes).toBe(writes);
+  });
+
+  /** A shell in a folder where the package is installed, and where `temporal` is on the PATH. */
+  async function newcomer(home: string): Promise<(script: string) => Promise<string>> {
+    const installed = path.join(home, 'node_modules/.bin');
+    await mkdir(installed, { recursive: true });
+    await writeFile(path.join(home, 'package.json'), '{"private":true}');
+    await writeFile(path.join(installed, 'countersign'), `#!/bin/sh\nexec node '${builtProgram()}' "$@"\n`);
+    await chmod(path.join(installed, 'countersign'), 0o755);
+    await mkdir(path.join(home, 'bin'));
+    await symlink(temporalCli(), path.join(home, 'bin/temporal'));
+    const settings = { TEMPORAL_ADDRESS: temporalAddress(), COUNTERSIGN_TASK_QUEUE: rig.taskQueue };
+    const env = { ...process.env, ...settings, PATH: `${path.join(home, 'bin')}:${process.env['PATH']}` };
+    return async (script) => (await run('/bin/bash', ['-ec', script], { cwd: home, env })).stdout;
+  }
+});
