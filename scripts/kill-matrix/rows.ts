@@ -104,6 +104,7 @@ const pausedAt =
       if (at === 'in_client') {
         const late = { key: scene.target, count: before + 1, timeoutMs: 2_000 };
         await scene.admin.wait('received', late).catch(() => undefined);
+        await scene.sinkAtRest();
       }
     };
     if (continueWhen === 'taken_over') await continued();
@@ -198,7 +199,9 @@ export const ROWS = {
       await scene.begin();
       await scene.admin.wait('received', { key: scene.target });
       scene.strike();
-      return scene.ended();
+      const end = await scene.ended();
+      await scene.sinkAtRest();
+      return end;
     },
   },
   'server-restart': {

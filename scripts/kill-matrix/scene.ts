@@ -199,6 +199,15 @@ export class Scene {
     this.executions.push({ client: this.client, runId });
   }
 
+  /** Waits until the sink has done with every request for the target that it has received. */
+  async sinkAtRest(): Promise<void> {
+    for (const until = performance.now() + this.boundMs; performance.now() < until; await sleep(LOOK_MS)) {
+      const { keys } = await this.admin.counts(this.target);
+      if (keys.every((key) => key.received === key.writes + key.replayed + key.refused)) return;
+    }
+    throw new Error('the sink still has a request in hand');
+  }
+
   /** Waits until a workflow task of the plan has failed. */
   async taskFailed(handle: PlanHandle): Promise<void> {
     for (const until = performance.now() + this.boundMs; performance.now() < until; await sleep(LOOK_MS)) {
