@@ -3,17 +3,19 @@
  */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { Client, Connection } from '@temporalio/client';
+import { Client, Connection, WorkflowFailedError } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { PlanClient } from 'countersign/client';
 import { fileStore } from 'countersign/stores';
 
 async function main(): Promise<void> {
+  const contents = process.env.COUNTERSIGN_CONTENTS;
+  if (!contents) throw new Error('COUNTERSIGN_CONTENTS is not set; see README.md of this example');
   const { connectionOptions, namespace } = loadClientConnectConfig();
   const connection = await Connection.connect(connectionOptions);
   const plans = new PlanClient({
     client: new Client({ connection, namespace: namespace ?? 'default' }),
-    contents: fileStore(process.env.COUNTERSIGN_CONTENTS ?? 'journal-contents', { createRoot: true }),
+    contents: fileStore(contents),
     taskQueue: process.env.COUNTERSIGN_TASK_QUEUE ?? 'countersign',
   });
   const draft: unknown = JSON.parse(readFileSync(path.resolve(__dirname, '../plan.json'), 'utf8'));
@@ -24,6 +26,8 @@ async function main(): Promise<void> {
 }
 
 main().catch((fault: unknown) => {
-  process.stderr.write(`${fault instanceof Error ? fault.message : String(fault)}\n`);
+  // What a plan failed with is the cause: its message says why, and what to do.
+  const reason = fault instanceof WorkflowFailedError ? fault.cause : fault;
+  process.stderr.write(`${reason instanceof Error ? reason.message : String(reason)}\n`);
   process.exit(1);
 });
