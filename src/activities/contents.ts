@@ -47,10 +47,18 @@ export class Contents {
   async operation(digest: string): Promise<unknown> {
     const bytes = await this.store.read(`operations/${hex(digest)}`);
     if (bytes === null) {
-      throw new Refusal('content_missing', 'the content of an operation is not in this worker’s content store', digest);
+      throw new Refusal(
+        'content_missing',
+        'this operation is not in the worker’s content store; check which folder it uses, or prepare the plan again',
+        digest,
+      );
     }
     if (sha256Digest(bytes) !== digest) {
-      throw new Refusal('content_missing', 'the stored content of an operation does not match its digest', digest);
+      throw new Refusal(
+        'content_missing',
+        'the stored operation does not match its digest; restore it from where it was prepared',
+        digest,
+      );
     }
     return openOperation(decode(bytes));
   }

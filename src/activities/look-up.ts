@@ -81,7 +81,13 @@ function checked(answer: SinkAnswer | undefined): SinkAnswer {
     return Number.isSafeInteger(retryAfterMs) && Number(retryAfterMs) >= 0 ? answer : { state: 'in_flight' };
   }
   if (answer.state !== 'committed') return { state: answer.state };
-  const sound =
-    isDigest(answer.operationDigest) && (answer.externalId === null || typeof answer.externalId === 'string');
+  const sound = isDigest(answer.operationDigest) && isExternalId(answer.externalId);
   return sound ? answer : { state: 'unknown' };
+}
+
+/** Longest name of its own that a sink may give to what it wrote: it stands in the journal for good. */
+const LONGEST_EXTERNAL_ID = 4_096;
+
+export function isExternalId(value: unknown): boolean {
+  return value === null || (typeof value === 'string' && value.length <= LONGEST_EXTERNAL_ID);
 }

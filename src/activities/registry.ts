@@ -48,7 +48,11 @@ export class Registry {
   get(toolId: string): EffectDefinition {
     const definition = this.definitions.get(toolId);
     if (definition === undefined) {
-      throw new Refusal('no_adapter', 'has no sink on this worker; define it in the plugin and reobserve', toolId);
+      throw new Refusal(
+        'no_adapter',
+        'has no sink on this worker; define it in the plugin, then ask for the plan again (or reobserve a parked one)',
+        toolId,
+      );
     }
     return definition;
   }

@@ -7,7 +7,7 @@ import { Refusal } from '../rules/refusal';
 import { judge, type Facts } from '../rules/sends/proof';
 import { nextAttempt, safeCode, type HeadRef, type SendEnd, type Slot } from '../rules/sends/slot';
 import type { Engine } from './engine';
-import { lookUpOnce, type Target } from './look-up';
+import { isExternalId, lookUpOnce, type Target } from './look-up';
 import { traitsOf } from './registry';
 
 /** The right under which this execution sends. */
@@ -144,7 +144,7 @@ async function dispatch(engine: Engine, target: Target, deadlineMs: number): Pro
 function isOutcome(outcome: DispatchOutcome | null | undefined): outcome is DispatchOutcome {
   switch (outcome?.outcome) {
     case 'accepted':
-      return outcome.externalId === null || typeof outcome.externalId === 'string';
+      return isExternalId(outcome.externalId);
     case 'refused':
       return typeof outcome.code === 'string';
     case 'not_sent':
