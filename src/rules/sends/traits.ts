@@ -19,7 +19,10 @@ export type SinkAnswer =
       readonly state: 'committed';
       /** The operation digest stored under the key; one that differs from ours is a changed effect, never a success. */
       readonly operationDigest: string;
-      /** The sink's own immutable name for what was written. Part of the commit evidence. */
+      /**
+       * The sink's own immutable name for what was written, the same that its dispatch answered. Part of the commit evidence:
+       * another name later is a changed effect, and a question to a person.
+       */
       readonly externalId: string | null;
       readonly result?: unknown;
     }
