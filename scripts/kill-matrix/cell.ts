@@ -20,6 +20,7 @@ export interface CellReport extends Cell {
   readonly verdict: Verdict;
   readonly tookMs: number;
   readonly writes: readonly number[];
+  readonly notes: readonly string[];
   /** Kept only when the cell is wrong: journal, histories, workers' log. */
   readonly folder: string | null;
 }
@@ -48,7 +49,7 @@ export async function runCell(stage: Stage, cell: Cell): Promise<CellReport> {
     const facts = { end: end.end, writes, tookMs: scene.tookMs, problems: scene.problems };
     const verdict = judgeCell(facts, { ...rulesOf(cell), boundMs: scene.boundMs });
     const folder = verdict.right ? null : await keep(scene, { ...cell, ...facts, verdict });
-    return { ...cell, verdict, tookMs: scene.tookMs, writes, folder };
+    return { ...cell, verdict, tookMs: scene.tookMs, writes, notes: scene.notes, folder };
   } finally {
     await scene.close();
     await rm(scene.folder, { recursive: true, force: true });

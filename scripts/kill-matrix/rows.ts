@@ -93,9 +93,11 @@ const pausedAt =
     const [first, second] = await Promise.all([scene.worker({ at, nth: 2, does: 'stop' }), scene.standby()]);
     await scene.begin();
     await first.passes('struck');
+    const stopped = performance.now();
     second.proceed();
     await second.passes('epoch_taken');
     scene.strike();
+    scene.notes.push(`taken over ${((performance.now() - stopped) / 1000).toFixed(1)} s after the stop`);
     const continued = async (): Promise<void> => {
       const { received: before } = await scene.admin.counts(scene.target);
       first.resume();

@@ -49,6 +49,8 @@ interface WorkerGiven {
 export class Scene {
   /** What a row itself finds wrong. */
   readonly problems: string[] = [];
+  /** What is worth telling beside the result. */
+  readonly notes: string[] = [];
   /** Every Temporal run that carried the plan. */
   readonly executions: Execution[] = [];
   readonly admin: SinkAdmin;

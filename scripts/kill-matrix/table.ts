@@ -50,5 +50,8 @@ export function remarks(reports: readonly CellReport[]): string {
         `EXCEPTION ${fault} × ${sink}: a process paused inside the client of a sink that does not enforce keys did ` +
         'write twice, as docs/guarantees.md says that it can',
     );
-  return [...excepted, ...wrong].join('\n');
+  const notes = reports.flatMap(({ fault, sink, notes: told }) =>
+    told.map((note) => `note ${fault} × ${sink}: ${note}`),
+  );
+  return [...notes, ...excepted, ...wrong].join('\n');
 }
