@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { Connection } from '@temporalio/client';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { EnvironmentState } from '../../scripts/dev/environment-state';
 import { identityOf, isStill, type ProcessIdentity } from '../../scripts/dev/process-identity';
 import { ensureTemporalCli } from '../../scripts/dev/temporal-cli';
@@ -136,12 +136,18 @@ test(
     const places = JSON.parse(await dev('up', '--json')) as NonNullable<EnvironmentState['places']>;
     const { owner } = await state();
     const connection = await Connection.connect({ address: places.temporal });
-    const { pollers } = await connection.workflowService.describeTaskQueue({
-      namespace: 'default',
-      taskQueue: { name: places.taskQueue },
-      taskQueueType: 1,
-    });
-    expect(pollers).toHaveLength(1);
+    // The worker says that it is up before its first poll has reached the server.
+    await vi.waitFor(
+      async () => {
+        const { pollers } = await connection.workflowService.describeTaskQueue({
+          namespace: 'default',
+          taskQueue: { name: places.taskQueue },
+          taskQueueType: 1,
+        });
+        expect(pollers).toHaveLength(1);
+      },
+      { timeout: 60_000, interval: 250 },
+    );
     await connection.close();
     const urls = [places.webUi, `${places.fhir}/metadata`, places.billing];
     expect(await Promise.all(urls.map(answers))).toEqual([true, true, true]);
