@@ -5,7 +5,7 @@
 import { RecoveryError, isTerminalPhase, type RecoveryCheckpoint } from '../rules/recovery';
 import type { Dict } from '../rules/fields';
 import { carrierWorkflowId, workflowIdDigest } from '../rules/plans/identity';
-import { openingCheckpoint, planFromRecord, type GovernedPlan } from '../rules/plans/plan';
+import { effectRecords, openingCheckpoint, planFromRecord, type GovernedPlan } from '../rules/plans/plan';
 import { Refusal } from '../rules/refusal';
 import { witnessToRecord, witnessToText } from '../rules/sends/witness';
 import { isParkable, type DriveRequest, type DriveResult, type DriveStatus } from './contract';
@@ -123,8 +123,9 @@ async function adopt(
     );
   }
   const first = chain[0];
-  const foreign = first !== undefined && first.checkpointDigest !== openingCheckpoint(plan).checkpointDigest;
-  if (expected === null && foreign) throw planConflict();
+  if (expected === null && first !== undefined) {
+    if (first.checkpointDigest !== openingCheckpoint(plan).checkpointDigest) throw planConflict();
+  }
   const steps: Dict[] = [];
   let index = (expected?.sequence ?? 0) + 1;
   for (let bytes = 0; index < chain.length && bytes < MOST_ADOPTED_BYTES; index += 1) {
@@ -141,7 +142,7 @@ async function adopt(
 
 async function loadTargets(engine: Engine, plan: GovernedPlan): Promise<readonly Target[]> {
   engine.registry.check(plan);
-  const records = openingCheckpoint(plan).effects;
+  const records = effectRecords(plan);
   return Promise.all(
     plan.effects.map(async (effect, ordinal) => ({
       ordinal,

@@ -5,7 +5,7 @@
 import { type EntryKind, type RecoveryCheckpoint } from '../rules/recovery';
 import { parseRecord } from '../rules/fields';
 import { contentJson } from '../rules/plans/content-json';
-import { openingCheckpoint, planFromRecord, planToRecord, type GovernedPlan } from '../rules/plans/plan';
+import { effectRecords, openingCheckpoint, planFromRecord, planToRecord, type GovernedPlan } from '../rules/plans/plan';
 import type { Slot } from '../rules/sends/slot';
 import { contradictions } from './claims';
 import { firstDifference } from './difference';
@@ -51,7 +51,7 @@ export async function verifyRun(
   const faultsBefore = findings.faults;
   const entries = (await view.list(folder)) ?? [];
   const plan = await readPlan(view, findings, folder, entries, expectedRunId);
-  const effects = plan === null ? null : openingCheckpoint(plan).effects;
+  const effects = plan === null ? null : effectRecords(plan);
   // Slots first: whatever a slot names was there before it, so a plan that runs meanwhile is not suspected.
   const slots = await readSlots(view, findings, joined(folder, 'sends'), effects);
   const epochs = await readEpochs(view, findings, joined(folder, 'epochs'));

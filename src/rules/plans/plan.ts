@@ -87,8 +87,17 @@ export function openingCheckpoint(plan: GovernedPlan): RecoveryCheckpoint {
 
 /** The phase-planned effects of a plan, with their idempotency keys. */
 export function effectRecords(plan: GovernedPlan): readonly EffectRecord[] {
-  return opening(plan).effects;
+  const known = recordsOf.get(plan);
+  if (known !== undefined) return known;
+  const records = plan.effects.map((effect, index) =>
+    EffectRecord.create({ ...effect, runId: plan.runId, ordinal: BigInt(index) }),
+  );
+  recordsOf.set(plan, records);
+  return records;
 }
+
+/** A plan never changes, and each key costs a hash: they are derived once for each plan that is read. */
+const recordsOf = new WeakMap<GovernedPlan, readonly EffectRecord[]>();
 
 function plannedEffect(value: unknown, index: number): PlannedEffect {
   const at = new Fields(value, `effects[${index}]`, 'invalid_plan');
@@ -137,9 +146,7 @@ function opening(plan: GovernedPlan): Parameters<typeof RecoveryCheckpoint.creat
     approvalExpiresAt: null,
     previousCheckpointDigest: null,
     recoveryEvidenceDigest: null,
-    effects: plan.effects.map((effect, index) =>
-      EffectRecord.create({ ...effect, runId: plan.runId, ordinal: BigInt(index) }),
-    ),
+    effects: effectRecords(plan),
   };
 }
 
