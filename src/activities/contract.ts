@@ -27,6 +27,8 @@ export interface DriveRequest {
   readonly journal_id: string | null;
   /** The head that this history knows; null when it has seen none. */
   readonly expected_head: { readonly sequence: number; readonly digest: string } | null;
+  /** A head that the journal must hold although this history has not seen what led there: a continued or resumed run. */
+  readonly known_head?: { readonly sequence: number; readonly digest: string } | null;
   /** The epoch of the last execution that came back to this Temporal run; null when none did, or the last one failed. */
   readonly epoch: number | null;
   /** A person asked this workflow to go on although another driver has taken over. */

@@ -81,7 +81,7 @@ async function checkedDrive(engine: Engine, caller: Caller, request: DriveReques
 
 /** While there is no chain, a refusal means that nothing happened; later it is a question to a person. */
 function turnedDown(request: DriveRequest, found: Found, { code, message }: Refused): DriveStatus {
-  const begun = request.expected_head !== null || found.head !== null;
+  const begun = (request.expected_head ?? request.known_head ?? found.head) !== null;
   return begun && isParkable(code) ? { status: 'parked', reason: code, message } : { status: 'refused', code, message };
 }
 
@@ -116,7 +116,8 @@ async function adopt(
   chain: readonly RecoveryCheckpoint[],
 ): Promise<{ readonly steps: readonly Dict[]; readonly upTo: RecoveryCheckpoint | undefined }> {
   const expected = request.expected_head;
-  if (expected !== null && chain[expected.sequence]?.checkpointDigest !== expected.digest) {
+  for (const known of [expected, request.known_head ?? null]) {
+    if (known === null || chain[known.sequence]?.checkpointDigest === known.digest) continue;
     throw new Refusal(
       'journal_behind',
       'the journal does not hold the head that this history knows; restore the journal, or resume from another copy',

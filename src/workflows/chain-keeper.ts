@@ -30,6 +30,13 @@ export class ChainKeeper {
     return this.head === null ? null : { sequence: Number(this.head.sequence), digest: this.head.checkpointDigest };
   }
 
+  /** The head that an earlier run knew, while this one has not derived its way there. */
+  get unseenHead(): { sequence: number; digest: string } | null {
+    const { known, digests } = this;
+    const seen = known === null || digests.length > known.sequence;
+    return seen ? null : { sequence: known.sequence, digest: known.digest };
+  }
+
   /** Where this history stands, for the run that continues it. */
   get position(): KnownHead | undefined {
     const head = this.expectedHead;
@@ -56,7 +63,10 @@ export class ChainKeeper {
     }
     if (head.checkpointDigest !== result.head.digest) throw divergence(result.head.sequence);
     const all = [...this.digests, ...digests];
-    if (this.known !== null && all[this.known.sequence] !== this.known.digest) {
+    const { known } = this;
+    // A long chain is handed over in pieces, each `stopped`.
+    const onTheWay = result.status === 'stopped' && all.length <= (known?.sequence ?? 0);
+    if (known !== null && !onTheWay && all[known.sequence] !== known.digest) {
       throw new Refusal(
         'journal_behind',
         'the journal does not hold the head that the earlier run of this workflow knew',

@@ -121,6 +121,7 @@ export class DriveLoop {
       plan: chain.record,
       journal_id: chain.journalId,
       expected_head: chain.expectedHead,
+      known_head: chain.unseenHead,
       epoch: this.epoch,
       reclaim: this.reclaim,
       waited: [...this.waited].map(([at, ms]) => [...(at.split('/').map(Number) as [number, number]), ms] as const),

@@ -122,6 +122,19 @@ describe('a journal that is not what it was', () => {
     );
   });
 
+  it('is behind when it lacks a head that an earlier run, or who resumed it, knew', async () => {
+    const [bench, { expected_head: head, journal_id }] = await halfway();
+    const continued = { journal_id: journal_id ?? null, known_head: head ?? null };
+    bench.store.entries.delete(bench.path('checkpoint-00000000000000000001'));
+    await untouched(bench, async () =>
+      expect(await bench.drive(bench.engine(), continued)).toMatchObject(parked('journal_behind')),
+    );
+    for (const path of [...bench.store.entries.keys()]) if (path !== 'journal.json') bench.store.entries.delete(path);
+    await untouched(bench, async () =>
+      expect(await bench.drive(bench.engine(), continued)).toMatchObject(parked('journal_behind')),
+    );
+  });
+
   const BROKEN: Record<string, (bench: Bench) => void> = {
     'holds a checkpoint that is cut off': (bench) => cut(bench, 'checkpoint-00000000000000000001'),
     'lacks a checkpoint in the middle': (bench) =>
