@@ -59,6 +59,7 @@ export const CLI_EXITS: Record<CliCode, ExitName> = {
 /** Refused before anything happened. */
 export const REFUSED_EXITS: Record<RefusalCode, ExitName> = {
   invalid_plan: 'invalid_input',
+  invalid_arguments: 'invalid_input',
   plan_too_large: 'invalid_input',
   unknown_run: 'invalid_input',
   journal_missing: 'invalid_input',
@@ -71,6 +72,24 @@ export const REFUSED_EXITS: Record<RefusalCode, ExitName> = {
   invalid_record: 'denied',
   journal_invalid: 'denied',
   chain_divergence: 'denied',
+  receipt_malformed: 'invalid_input',
+  receipt_wrong_type: 'invalid_input',
+  receipt_unsigned: 'denied',
+  receipt_unknown_key: 'denied',
+  receipt_revoked: 'denied',
+  receipt_lifetime: 'denied',
+  receipt_wrong_role: 'denied',
+  receipt_requester: 'denied',
+  receipt_expired: 'review_required',
+  receipt_not_yet_valid: 'review_required',
+  receipt_wrong_plan: 'conflict',
+  receipt_wrong_run: 'conflict',
+  receipt_wrong_lineage: 'conflict',
+  receipt_wrong_journal: 'conflict',
+  receipt_replayed: 'conflict',
+  receipt_stale_head: 'conflict',
+  receipt_not_wanted: 'conflict',
+  reviewers_unavailable: 'service_failure',
 };
 
 /** Begun, and now waiting for a person. */

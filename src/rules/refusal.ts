@@ -4,6 +4,7 @@
  */
 export const REFUSAL_CODES = [
   'invalid_plan',
+  'invalid_arguments',
   'invalid_record',
   'plan_conflict',
   'plan_too_large',
@@ -16,6 +17,24 @@ export const REFUSAL_CODES = [
   'not_the_plans_workflow',
   'unknown_run',
   'chain_divergence',
+  'receipt_malformed',
+  'receipt_unsigned',
+  'receipt_wrong_type',
+  'receipt_unknown_key',
+  'receipt_revoked',
+  'receipt_expired',
+  'receipt_not_yet_valid',
+  'receipt_lifetime',
+  'receipt_wrong_plan',
+  'receipt_wrong_run',
+  'receipt_wrong_lineage',
+  'receipt_wrong_journal',
+  'receipt_wrong_role',
+  'receipt_requester',
+  'receipt_replayed',
+  'receipt_stale_head',
+  'receipt_not_wanted',
+  'reviewers_unavailable',
 ] as const;
 export type RefusalCode = (typeof REFUSAL_CODES)[number];
 

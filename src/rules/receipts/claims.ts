@@ -1,0 +1,186 @@
+/**
+ * What a receipt says, by its kind. Invariant: the claims of a kind are an exact set, every one bound to journal, run, lineage
+ * and plan; no claim names a person.
+ */
+import { canonicalJson, isActionId, isDigest, isRunId, sha256Digest } from '../recovery';
+import { Fields, type Dict } from '../fields';
+import { isJournalId } from '../journal-record';
+import { Refusal } from '../refusal';
+import { isNonce, isRole } from './names';
+
+export const RECEIPT_KINDS = ['request', 'approval', 'resolution', 'launch', 'signin'] as const;
+export type ReceiptKind = (typeof RECEIPT_KINDS)[number];
+
+/** The `typ` of each kind, so that a receipt of one kind can never pass for another. */
+export const RECEIPT_TYPES: Record<ReceiptKind, string> = {
+  request: 'countersign-request+jwt',
+  approval: 'countersign-approval+jwt',
+  resolution: 'countersign-resolution+jwt',
+  launch: 'countersign-launch+jwt',
+  signin: 'countersign-signin+jwt',
+};
+
+export const APPROVAL_DECISIONS = ['approve', 'reject'] as const;
+export type ApprovalDecision = (typeof APPROVAL_DECISIONS)[number];
+
+export const RESOLUTIONS = ['reobserve', 'mark_committed', 'mark_absent', 'abort', 'new_lineage'] as const;
+export type Resolution = (typeof RESOLUTIONS)[number];
+
+/** Whether a resolution speaks of single effects, and may name what the sink calls one. */
+const SPEAKS_OF: Record<Resolution, 'plan' | 'effects' | 'written effects'> = {
+  reobserve: 'plan',
+  mark_committed: 'written effects',
+  mark_absent: 'effects',
+  abort: 'plan',
+  new_lineage: 'plan',
+};
+
+interface CommonClaims {
+  readonly journalId: string;
+  readonly runId: string;
+  readonly lineage: number;
+  readonly planDigest: string;
+  /** The nonce: one use under one key. */
+  readonly jti: string;
+  /** Seconds since 1970. */
+  readonly iat: number;
+  /** Seconds since 1970; the receipt is valid before this moment only. */
+  readonly exp: number;
+}
+export interface RequestClaims extends CommonClaims {
+  readonly kind: 'request';
+}
+export interface ApprovalClaims extends CommonClaims {
+  readonly kind: 'approval';
+  readonly role: string;
+  readonly decision: ApprovalDecision;
+}
+export interface ResolutionClaims extends CommonClaims {
+  readonly kind: 'resolution';
+  readonly role: string;
+  /** The head that the person saw. */
+  readonly headDigest: string;
+  readonly resolution: Resolution;
+  readonly actionIds: readonly string[];
+  readonly externalId: string | null;
+}
+export type Claims = RequestClaims | ApprovalClaims | ResolutionClaims;
+
+/** Midnight before the year 10000: larger times are no times. */
+const LAST_SECOND = 253_402_300_799;
+const MOST_ACTIONS = 128;
+const EXTERNAL_ID = /^[^\p{Cc}\p{Surrogate}]{1,512}$/u;
+
+type Reader = (at: Fields, common: CommonClaims) => Claims;
+/** `null`: reserved, and not accepted anywhere yet. */
+const READERS: Record<ReceiptKind, Reader | null> = {
+  request: (_at, common) => ({ kind: 'request', ...common }),
+  approval: (at, common) => ({
+    kind: 'approval',
+    ...common,
+    role: roleOf(at),
+    decision: at.oneOf('decision', APPROVAL_DECISIONS),
+  }),
+  resolution: readResolution,
+  launch: null,
+  signin: null,
+};
+
+/** Throws `receipt_malformed`, or `receipt_wrong_type` for a kind that nothing accepts yet. */
+export function claimsFromRecord(kind: ReceiptKind, value: unknown): Claims {
+  const read = READERS[kind];
+  if (read === null)
+    throw new Refusal('receipt_wrong_type', `${RECEIPT_TYPES[kind]} is not accepted here`, 'header.typ');
+  const at = new Fields(value, 'claims', 'receipt_malformed');
+  const claims = read(at, {
+    journalId: at.text('journal_id', 'a journal id', isJournalId),
+    runId: at.text('run_id', 'a run id', isRunId),
+    lineage: positive(at, 'lineage'),
+    planDigest: at.text('plan_digest', 'a sha256 digest', isDigest),
+    jti: at.text('jti', '"nonce_" and 32 lowercase hex digits', isNonce),
+    iat: seconds(at, 'iat'),
+    exp: seconds(at, 'exp'),
+  });
+  at.end();
+  return claims;
+}
+
+export function claimsToRecord(claims: Claims): Dict {
+  return {
+    ...decided(claims),
+    jti: claims.jti,
+    iat: claims.iat,
+    exp: claims.exp,
+  };
+}
+
+/** Digest of what is decided: two receipts with one of these say the same, whatever their nonces and times. */
+export function actionDigest(claims: Claims): string {
+  return sha256Digest(canonicalJson({ typ: RECEIPT_TYPES[claims.kind], ...decided(claims) }));
+}
+
+function decided(claims: Claims): Dict {
+  const common = {
+    journal_id: claims.journalId,
+    run_id: claims.runId,
+    lineage: claims.lineage,
+    plan_digest: claims.planDigest,
+  };
+  switch (claims.kind) {
+    case 'request':
+      return common;
+    case 'approval':
+      return { ...common, role: claims.role, decision: claims.decision };
+    case 'resolution':
+      return {
+        ...common,
+        role: claims.role,
+        head_digest: claims.headDigest,
+        resolution: claims.resolution,
+        action_ids: claims.actionIds,
+        external_id: claims.externalId,
+      };
+  }
+}
+
+function readResolution(at: Fields, common: CommonClaims): ResolutionClaims {
+  const claims = {
+    kind: 'resolution' as const,
+    ...common,
+    role: roleOf(at),
+    headDigest: at.text('head_digest', 'a sha256 digest', isDigest),
+    resolution: at.oneOf('resolution', RESOLUTIONS),
+    actionIds: at
+      .list('action_ids')
+      .map((id) => (isActionId(id) ? id : at.refuse('must list action ids', 'action_ids'))),
+    externalId: at.nullable('external_id', (field) =>
+      at.text(field, 'up to 512 characters of plain text, or null', (text) => EXTERNAL_ID.test(text)),
+    ),
+  };
+  const speaksOf = SPEAKS_OF[claims.resolution];
+  const named = claims.actionIds.length;
+  if ((speaksOf === 'plan') !== (named === 0)) {
+    at.refuse('must name actions for mark_committed and mark_absent, and only for these', 'action_ids');
+  }
+  if (named > MOST_ACTIONS || new Set(claims.actionIds).size !== named) {
+    at.refuse(`must name at most ${MOST_ACTIONS} actions, each once; sign several receipts`, 'action_ids');
+  }
+  if (claims.externalId !== null && (speaksOf !== 'written effects' || named !== 1)) {
+    at.refuse('belongs to mark_committed of one action', 'external_id');
+  }
+  return claims;
+}
+
+function roleOf(at: Fields): string {
+  return at.text('role', 'a role such as role:example.org/approver', isRole);
+}
+
+function positive(at: Fields, field: string): number {
+  const value = at.count(field);
+  return value > 0 ? value : at.refuse('must be 1 or more', field);
+}
+
+function seconds(at: Fields, field: string): number {
+  const value = at.count(field);
+  return value <= LAST_SECOND ? value : at.refuse('must be whole seconds since 1970', field);
+}
