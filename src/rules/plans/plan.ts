@@ -9,7 +9,6 @@ import {
   MAX_CHECKPOINT_BYTES,
   RecoveryCheckpoint,
   canonicalJson,
-  commitEffect,
   isActionId,
   isDigest,
   isGovernedId,
@@ -150,24 +149,20 @@ function opening(plan: GovernedPlan): Parameters<typeof RecoveryCheckpoint.creat
   };
 }
 
-const SAMPLE_DIGEST = `sha256:${'0'.repeat(64)}`;
-const LARGEST = 2n ** 63n - 1n;
+/** Bytes of a checkpoint without its effects and its workflow id: in the phase with the longest name, every number at its longest. */
+const FIXED_BYTES = 821;
+/** Bytes of a committed effect without tool, kind, limit, ordinal and flag, and with the comma behind it. */
+const EFFECT_BYTES = 434;
 
-/** Bytes of the largest checkpoint that this plan can ever need. */
-export function largestCheckpointBytes(plan: GovernedPlan): number {
-  const start = opening(plan);
-  const largest = RecoveryCheckpoint.create({
-    ...start,
-    sequence: LARGEST,
-    phase: 'reconciling',
-    approvalActionDigest: plan.planDigest,
-    approvalReceiptDigest: SAMPLE_DIGEST,
-    approvalExpiresAt: LARGEST,
-    previousCheckpointDigest: SAMPLE_DIGEST,
-    recoveryEvidenceDigest: SAMPLE_DIGEST,
-    effects: start.effects.map((effect) => commitEffect(effect, SAMPLE_DIGEST)),
-  });
-  return RecoveryCheckpoint.toJson(largest).length;
+/** Bytes of the largest checkpoint that this plan can ever need: every effect committed under an approval. */
+export function largestCheckpointBytes(plan: Pick<GovernedPlan, 'workflowId' | 'effects'>): number {
+  let bytes = FIXED_BYTES + plan.workflowId.length - 1;
+  for (const [ordinal, effect] of plan.effects.entries()) {
+    const { toolId, kind, compensationLimit, approvalRequired } = effect;
+    bytes += EFFECT_BYTES + toolId.length + kind.length + compensationLimit.length;
+    bytes += String(ordinal).length + String(approvalRequired).length;
+  }
+  return bytes;
 }
 
 function refuseUnusable(plan: GovernedPlan): void {

@@ -15,11 +15,20 @@ import { carrierWorkflowId, deriveActionId, deriveRunId, driverDigest } from '..
 import {
   createPlan,
   largestCheckpointBytes,
+  openingCheckpoint,
   planFromRecord,
   planToRecord,
   type GovernedPlan,
 } from '../../../src/rules/plans/plan';
-import { MAX_CHECKPOINT_BYTES, sha256Digest, sha256Hex } from '../../../src/rules/recovery';
+import {
+  COMPENSATION_LIMITS,
+  EFFECT_KINDS,
+  MAX_CHECKPOINT_BYTES,
+  RecoveryCheckpoint,
+  commitEffect,
+  sha256Digest,
+  sha256Hex,
+} from '../../../src/rules/recovery';
 import { Refusal } from '../../../src/rules/refusal';
 
 const effect = {
@@ -102,12 +111,57 @@ describe('a plan', () => {
     expect(refusal(() => createPlan({ ...plan, effects: [...effects, effects[0]!] })).code).toBe('invalid_plan');
   });
 
+  it('knows the size of its largest checkpoint to the byte', () => {
+    const digest = sha256Digest('any');
+    const largestOf = (made: GovernedPlan): string => {
+      const opening = openingCheckpoint(made);
+      const text = RecoveryCheckpoint.toJson(
+        RecoveryCheckpoint.create({
+          ...opening,
+          sequence: 2n ** 63n - 1n,
+          phase: 'reconciling',
+          approvalActionDigest: made.planDigest,
+          approvalReceiptDigest: digest,
+          approvalExpiresAt: 2n ** 63n - 1n,
+          previousCheckpointDigest: digest,
+          recoveryEvidenceDigest: digest,
+          effects: opening.effects.map((record) => commitEffect(record, digest)),
+        }),
+      );
+      // A later lineage carries committed effects through this phase too, and its name is the longest.
+      return text.replace('"reconciling"', '"approval_recorded"');
+    };
+    const kinds = fc.constantFrom(...EFFECT_KINDS);
+    const limits = fc.constantFrom(...COMPENSATION_LIMITS);
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(kinds, limits, fc.boolean(), fc.nat(40)), { minLength: 1, maxLength: 120 }),
+        (all) => {
+          const effects = all.map(([kind, compensationLimit, approvalRequired, length], ordinal) => ({
+            ...(planOf(1).effects[0] as GovernedPlan['effects'][number]),
+            actionId: `act_${String(ordinal).padStart(32, '0')}`,
+            toolId: `tool:example.org/${'t'.repeat(length + 1)}@1.0.0`,
+            kind,
+            compensationLimit,
+            approvalRequired,
+          }));
+          const made = createPlan({
+            ...planOf(1),
+            workflowId: `workflow:example.org/${'w'.repeat(all.length)}`,
+            effects,
+          });
+          expect(largestCheckpointBytes(made)).toBe(largestOf(made).length);
+        },
+      ),
+      { numRuns: 100 },
+    );
+  });
+
   it('is accepted up to the very last effect that fits, and refused with one more', () => {
     const one = largestCheckpointBytes(createPlan(planOf(1)));
     const each = largestCheckpointBytes(createPlan(planOf(2))) - one;
     let most = Math.floor((MAX_CHECKPOINT_BYTES - one) / each);
-    const bytes = (effects: number): number =>
-      largestCheckpointBytes({ ...planOf(effects), planDigest: sha256Digest('') });
+    const bytes = (effects: number): number => largestCheckpointBytes(planOf(effects));
     while (bytes(most) <= MAX_CHECKPOINT_BYTES) most += 1;
     while (bytes(most) > MAX_CHECKPOINT_BYTES) most -= 1;
     expect(most).toBeGreaterThan(1_000);
