@@ -117,7 +117,8 @@ export class FileStore implements ContentStore {
   }
 
   async #createOnce(segments: readonly string[], bytes: Uint8Array, entry: string): Promise<CreateOutcome> {
-    const folder = await this.#folders.make(segments.slice(0, -1));
+    const { path: folder, durable } = await this.#folders.make(segments.slice(0, -1));
+    const syncFolder = (): Promise<unknown> => Promise.all([this.#syncs.sync(folder), durable]);
     const target = path.join(folder, segments.at(-1) as string);
     if (lstatSync(target, { throwIfNoEntry: false }) === undefined) {
       const temporaries = await this.#temporaries();
@@ -125,7 +126,7 @@ export class FileStore implements ContentStore {
         temporary: path.join(temporaries, temporaryName()),
         target,
         bytes,
-        syncFolder: () => this.#syncs.sync(folder),
+        syncFolder,
         onStep: this.#onStep,
       });
       if (outcome === 'linked') return 'created';
@@ -133,12 +134,13 @@ export class FileStore implements ContentStore {
     const found = this.#readFile(target, entry);
     if (found === null) return this.#createOnce(segments, bytes, entry); // deleted since
     if (Buffer.compare(found, bytes) !== 0) return 'conflict';
-    await this.#syncs.sync(folder); // the process that linked it may have died before this
+    await syncFolder(); // the process that linked it may have died before this
     return 'identical';
   }
 
   async #temporaries(): Promise<string> {
-    const folder = await this.#folders.make([RESERVED_SEGMENT]);
+    const { path: folder, durable } = await this.#folders.make([RESERVED_SEGMENT]);
+    await durable;
     if (!this.#swept) sweepTemporaries(folder, Date.now());
     this.#swept = true;
     return folder;

@@ -1,8 +1,9 @@
 /**
- * The folders of a file store: walked without following links, made private, and durable before they are used.
+ * The folders of a file store: walked without following links, made private, and durable before anything relies on them.
  *
- * Invariant: `make` returns only when a power loss cannot take the folder away again, whoever made it. The check for
- * links protects against what was planted earlier; excluding a rival of the same user is the job of mode 0700.
+ * Invariant: when `durable` of `make` has resolved, a power loss cannot take the folder away again, whoever made it; `find`
+ * waits for the same. The check for links protects against what was planted earlier; excluding a rival of the same user is
+ * the job of mode 0700.
  */
 import { chmodSync, lstatSync, mkdirSync, statSync, type BigIntStats } from 'node:fs';
 import path from 'node:path';
@@ -13,6 +14,12 @@ import { type FolderSync } from './folder-sync';
 const FOLDER_MODE = 0o700;
 /** Folders remembered as durable. Forgetting them costs one fsync each. */
 const REMEMBERED = 20_000;
+
+export interface MadeFolder {
+  readonly path: string;
+  /** Resolves when the folder and every parent of it are durable; they are while nothing is to be waited for. */
+  readonly durable: Promise<unknown> | undefined;
+}
 
 export class Folders {
   readonly root: string;
@@ -32,15 +39,17 @@ export class Folders {
     await this.#checkRoot();
     let folder = this.root;
     for (const [depth, segment] of segments.entries()) {
+      await this.#syncs.settle(folder);
       folder = path.join(folder, segment);
       if (!isRealFolder(folder, segments, depth)) return null;
     }
     return folder;
   }
 
-  /** Full path of the folder, made with every missing parent. */
-  async make(segments: readonly string[]): Promise<string> {
+  /** Makes the folder with every missing parent. Their fsyncs run side by side, and beside the caller's own. */
+  async make(segments: readonly string[]): Promise<MadeFolder> {
     await this.#checkRoot();
+    const pending: Promise<void>[] = [];
     let folder = this.root;
     for (const [depth, segment] of segments.entries()) {
       const parent = folder;
@@ -49,11 +58,18 @@ export class Folders {
       if (exists && this.#durable.has(folder)) continue;
       if (!exists) makePrivate(folder);
       if (!exists) isRealFolder(folder, segments, depth);
-      await this.#syncs.sync(parent); // also for a folder found here: its maker may have died before this
-      if (this.#durable.size >= REMEMBERED) this.#durable.clear();
-      this.#durable.add(folder);
+      pending.push(this.#keep(parent, folder)); // also for a folder found here: its maker may have died before this
     }
-    return folder;
+    if (pending.length === 0) return { path: folder, durable: undefined };
+    const durable = Promise.all(pending);
+    durable.catch(() => undefined); // whoever needs it awaits it
+    return { path: folder, durable };
+  }
+
+  async #keep(parent: string, folder: string): Promise<void> {
+    await this.#syncs.sync(parent);
+    if (this.#durable.size >= REMEMBERED) this.#durable.clear();
+    this.#durable.add(folder);
   }
 
   // A root that vanished or changed (an unmounted disk) must never look like a store in which nothing was written yet.

@@ -31,7 +31,7 @@ export interface Publication {
   readonly target: string;
   readonly bytes: Uint8Array;
   /** Makes the folder of `target` durable. */
-  readonly syncFolder: () => Promise<void>;
+  readonly syncFolder: () => Promise<unknown>;
   /** Called after each step. */
   readonly onStep?: ((step: PublishStep) => void) | undefined;
 }
