@@ -4,6 +4,7 @@
  * Invariant: a port only says what happened. What it means (may this be sent, is it committed) is decided by `rules/`,
  * so no adapter can be too trusting on its own.
  */
+import type { Jwks } from './rules/receipts/jwks';
 import type { CompensationLimit, EffectKind } from './rules/recovery';
 import type { KeyEnforcement, LookupStrength, SideEffectClass, SinkAnswer } from './rules/sends/traits';
 
@@ -94,6 +95,15 @@ export interface Store {
 /** A store for operation contents and results: it can also erase, which a journal never does. */
 export interface ContentStore extends Store {
   delete(path: string): Promise<void>;
+}
+
+/** Where the keys of those who may decide come from: trusted custody, outside of Temporal and of the journal. */
+export interface Reviewers {
+  /**
+   * The keys as of at most a minute ago. With `kid`, as of now when that key is not among them, so that a key added since is
+   * found; a custody may bound how often. Throws a `Refusal` `reviewers_unavailable` when it cannot say.
+   */
+  load(kid?: string): Promise<Jwks>;
 }
 
 /** What a store could not do. The message names the entry and the fault, never what the entry holds. */

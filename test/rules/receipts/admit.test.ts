@@ -33,6 +33,8 @@ function outcome(name: string, claims: Claims, context: Partial<DecisionContext>
 }
 
 type Row = readonly [what: string, name: string, claims: Claims, code: RefusalCode | 'admitted', context?: object];
+const whole = (rows: readonly Row[]): readonly Required<Row>[] =>
+  rows.map(([what, name, claims, code, context = {}]) => [what, name, claims, code, context]);
 
 const ADMITTED: readonly Row[] = [
   ['an approval', 'ann', approval(), 'admitted'],
@@ -68,10 +70,10 @@ const WRONG: readonly Row[] = [
 ];
 
 describe('a receipt', () => {
-  it.each(ADMITTED)('is admitted: %s', (_what, name, claims, code, context) => {
+  it.each(whole(ADMITTED))('is admitted: %s', (_what, name, claims, code, context) => {
     expect(outcome(name, claims, context)).toBe(code);
   });
-  it.each(WRONG)('is refused for its %s', (_what, name, claims, code, context) => {
+  it.each(whole(WRONG))('is refused for its %s', (_what, name, claims, code, context) => {
     expect(outcome(name, claims, context)).toBe(code);
   });
 
