@@ -3,17 +3,21 @@
  * workflow starts, and starting the same run again follows the one that is there; it never starts a second.
  */
 import { WorkflowExecutionAlreadyStartedError, type Client, type WorkflowHandle } from '@temporalio/client';
-import { Contents, newSalt } from './activities/contents';
+import { Contents } from './activities/contents';
 import { Journal, planConflict } from './activities/journal';
+import { prepareDraft } from './activities/prepare';
 import type { Store } from './ports';
-import { draftFromJson, planFromDraft } from './rules/plans/draft';
+import { draftFromJson } from './rules/plans/draft';
 import { carrierWorkflowId } from './rules/plans/identity';
 import { planToRecord, type GovernedPlan } from './rules/plans/plan';
+import { Refusal } from './rules/refusal';
+import { readResumable, type ResumeOptions } from './resume-run';
 import type { governedPlan } from './workflows/governed-plan';
 import type { GovernedPlanInput, PlanLineage, PlanOutcome, PlanStatus } from './workflows/messages';
 
 export type { EffectOutcome, GovernedPlanInput, PlanLineage, PlanOutcome, PlanStatus } from './workflows/messages';
 export type { GovernedPlan } from './rules/plans/plan';
+export type { ResumeOptions } from './resume-run';
 
 /** Memo of an execution: the digest of the plan that it carries. */
 const PLAN_MEMO = 'countersign_plan';
@@ -47,21 +51,28 @@ export class PlanClient {
 
   /** Checks a draft and stores its contents. Throws `Refusal` with the faulty field; then nothing is stored. */
   async prepare(draft: unknown): Promise<GovernedPlan> {
-    const checked = draftFromJson(draft);
-    const contents = new Contents(this.options.contents);
-    const known = await contents.knownSalt(checked.runId);
-    const salt = known ?? newSalt();
-    const made = planFromDraft(checked, salt);
-    // Nothing is stored before the whole plan has proved good.
-    const settled = known ?? (await contents.settleSalt(checked.runId, salt));
-    const { plan, envelopes } = settled === salt ? made : planFromDraft(checked, settled);
-    await contents.putOperations(envelopes);
-    return plan;
+    return prepareDraft(new Contents(this.options.contents), draftFromJson(draft));
   }
 
   /** Starts the plan, or follows the execution that already carries this run. Throws `Refusal` when that has another plan. */
   async start(plan: GovernedPlan): Promise<PlanHandle> {
-    const input = await this.input(plan);
+    return this.launch(plan, await this.input(plan));
+  }
+
+  /**
+   * Carries on a run of which only the journal and its contents are left: no history, no other cluster. Throws `Refusal` when
+   * the journal does not hold the run, or does not verify. Needs `store`.
+   */
+  async resume(runId: string, options: ResumeOptions = {}): Promise<PlanHandle> {
+    const { store, contents } = this.options;
+    if (store === undefined) {
+      throw new Refusal('journal_missing', 'a run is resumed from its journal; give the client its "store"', 'store');
+    }
+    const { plan, input } = await readResumable(store, contents, runId, options);
+    return this.launch(plan, input);
+  }
+
+  private async launch(plan: GovernedPlan, input: GovernedPlanInput): Promise<PlanHandle> {
     const workflowId = carrierWorkflowId(plan.runId);
     for (;;) {
       try {

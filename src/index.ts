@@ -3,10 +3,14 @@
  * `countersign/workflow` instead.
  */
 export { CountersignPlugin, type CountersignPluginOptions } from './plugin';
+export { defineEffect, type DefinedEffect, type EffectOptions } from './effects';
+export { putContent, readContent } from './refs';
+export type { OrRef, Ref } from './rules/calls/ref';
 export { initJournal, type JournalMade } from './journal-init';
 export type { WorkerPolicy } from './activities/engine';
 export {
   StoreError,
+  type ContentCheck,
   type ContentStore,
   type CreateOutcome,
   type DispatchOutcome,

@@ -8,13 +8,13 @@
 import type { ClientPlugin } from '@temporalio/client';
 import type { ReplayWorkerOptions, Worker, WorkerOptions, WorkerPlugin } from '@temporalio/worker';
 import ms from 'ms';
-import { DRIVE_ACTIVITY } from './activities/contract';
+import { DRIVE_ACTIVITY, STAGE_ACTIVITY } from './activities/contract';
 import { createActivities } from './activities/drive-activity';
 import type { EnginePoint, WorkerPolicy } from './activities/engine';
 import { Journal } from './activities/journal';
-import { Registry } from './activities/registry';
+import { Registry, type Effects } from './activities/registry';
 import { initJournal } from './journal-init';
-import { StoreError, type EffectDefinition, type Store } from './ports';
+import { StoreError, type Store } from './ports';
 import { refuseTwoSdkCopies } from './sdk-copies';
 
 export interface CountersignPluginOptions {
@@ -22,8 +22,11 @@ export interface CountersignPluginOptions {
   readonly store: Store;
   /** Where operation contents and results are kept; separate from the journal, so that they can be erased. */
   readonly contents: Store;
-  /** The tools that plans may name on this worker. @default none (enough for a Client or a replay) */
-  readonly effects?: readonly EffectDefinition[];
+  /**
+   * The tools that plans may name on this worker; a record gives each the name that `proxyEffects` calls it by.
+   * @default none (enough for a Client or a replay)
+   */
+  readonly effects?: Effects;
   /** What this worker demands beyond what a plan says. @default nothing */
   readonly policy?: WorkerPolicy;
   /** Make the journal when it is not there yet. For development only: a mistyped path would start a new journal. @default false */
@@ -43,8 +46,9 @@ export class CountersignPlugin implements WorkerPlugin, ClientPlugin {
 
   configureWorker(options: WorkerOptions): WorkerOptions {
     refuseTwoSdkCopies();
-    if (options.activities !== undefined && DRIVE_ACTIVITY in options.activities) {
-      throw new Error(`An activity named "${DRIVE_ACTIVITY}" is already registered; add CountersignPlugin once only.`);
+    for (const name of [DRIVE_ACTIVITY, STAGE_ACTIVITY]) {
+      if (options.activities === undefined || !(name in options.activities)) continue;
+      throw new Error(`An activity named "${name}" is already registered; add CountersignPlugin once only.`);
     }
     const { store, contents, policy, at } = this.options;
     const ours = createActivities(

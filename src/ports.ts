@@ -72,7 +72,20 @@ export interface EffectDefinition {
   readonly approvalRequired?: boolean;
   /** @default 'none' */
   readonly compensationLimit?: CompensationLimit;
+  /** Checks an author's arguments before they become an operation. @default takes anything */
+  readonly checkInput?: ContentCheck;
+  /** Checks what the sink gave back. @default nothing is given back to the author */
+  readonly checkOutput?: ContentCheck;
+  /** Fields of a checked result that may enter a history. @default none */
+  readonly exposed?: readonly string[];
 }
+
+/** Never throws; `faults` name fields of the schema and kinds of fault, never what was given. */
+export type ContentCheck = (
+  value: unknown,
+) => Promise<
+  { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly faults: readonly string[] }
+>;
 
 export type CreateOutcome = 'created' | 'identical' | 'conflict';
 
@@ -86,6 +99,12 @@ export interface Store {
   /** `host`: sound only among processes of one machine. `shared`: sound for every process that reaches it. */
   readonly scope: 'host' | 'shared';
   create(path: string, bytes: Uint8Array): Promise<CreateOutcome>;
+  /**
+   * Like one `create` after the other, for a store that can flush them together: an entry becomes visible only when every one
+   * before it was `created` or `identical`. Stops at the first `conflict`, so there may be fewer outcomes than entries.
+   * @default callers create one after the other
+   */
+  createInOrder?(entries: readonly (readonly [path: string, bytes: Uint8Array])[]): Promise<readonly CreateOutcome[]>;
   /** The bytes, or `null` when there is no such entry. */
   read(path: string): Promise<Uint8Array | null>;
   /** Names directly below `prefix` in byte order, folders with a trailing `/`; only those after `after` when given. */

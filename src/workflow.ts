@@ -16,3 +16,9 @@ export {
   type PlanState,
   type PlanStatus,
 } from './workflows/messages';
+export { proxyEffects } from './workflows/proxy-effects';
+export { runPlan, type AuthorPlan, type AuthorPlanOutcome } from './workflows/run-plan';
+export type { ProxyOptions } from './workflows/calls';
+export type { CallName, CancelledDetails, RejectedDetails } from './workflows/call-outcome';
+export type { OrRef, Ref } from './rules/calls/ref';
+export type { CallOptions, EffectProxies, EffectProxy, EffectResult, PlannedCall } from './rules/calls/signature';

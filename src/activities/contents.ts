@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import type { Store } from '../ports';
-import { openOperation, resultEnvelope, type Envelope } from '../rules/plans/envelope';
+import { contentEnvelope, openContent, openOperation, resultEnvelope, type Envelope } from '../rules/plans/envelope';
 import { sha256Digest } from '../rules/recovery';
 import { Refusal } from '../rules/refusal';
 
@@ -45,22 +45,57 @@ export class Contents {
   }
 
   async operation(digest: string): Promise<unknown> {
-    const bytes = await this.store.read(`operations/${hex(digest)}`);
-    if (bytes === null) {
+    const text = await this.text([`operations/${hex(digest)}`], digest);
+    if (text !== null) return openOperation(text);
+    throw new Refusal(
+      'content_missing',
+      'this operation is not in the worker’s content store; check which folder it uses, or prepare the plan again',
+      digest,
+    );
+  }
+
+  /** Keeps content by itself and answers the digest that stands for it. */
+  async putContent(content: unknown): Promise<string> {
+    const envelope = contentEnvelope(newSalt(), content);
+    await this.store.create(`values/${hex(envelope.digest)}`, encoder.encode(envelope.text));
+    return envelope.digest;
+  }
+
+  /** What a Ref stands for: content that was put by itself, or the result of an effect. */
+  async content(digest: string): Promise<unknown> {
+    const text = await this.text([`values/${hex(digest)}`, `results/${hex(digest)}`], digest);
+    if (text !== null) return openContent(text);
+    throw new Refusal(
+      'content_missing',
+      'what this Ref stands for is not in the worker’s content store; check which folder it uses, or whether it was erased',
+      digest,
+    );
+  }
+
+  /** Keeps which result counts as that of an effect; answers the one that was kept first. */
+  async settleResult(idempotencyKey: string, digest: string): Promise<string> {
+    const outcome = await this.store.create(`recalled/${idempotencyKey}`, encoder.encode(digest));
+    return outcome === 'conflict' ? ((await this.settledResult(idempotencyKey)) ?? digest) : digest;
+  }
+
+  async settledResult(idempotencyKey: string): Promise<string | null> {
+    const bytes = await this.store.read(`recalled/${idempotencyKey}`);
+    return bytes === null ? null : decode(bytes);
+  }
+
+  /** The first of the entries that is there, once its bytes are those of the digest. */
+  private async text(paths: readonly string[], digest: string): Promise<string | null> {
+    for (const path of paths) {
+      const bytes = await this.store.read(path);
+      if (bytes === null) continue;
+      if (sha256Digest(bytes) === digest) return decode(bytes);
       throw new Refusal(
         'content_missing',
-        'this operation is not in the worker’s content store; check which folder it uses, or prepare the plan again',
+        'the stored content does not match its digest; restore it from where it was made',
         digest,
       );
     }
-    if (sha256Digest(bytes) !== digest) {
-      throw new Refusal(
-        'content_missing',
-        'the stored operation does not match its digest; restore it from where it was prepared',
-        digest,
-      );
-    }
-    return openOperation(decode(bytes));
+    return null;
   }
 
   /** Stores a result and answers the digest that stands for it. */

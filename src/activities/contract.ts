@@ -3,6 +3,7 @@
  * nothing here is content, and no checkpoint bytes cross: the workflow derives each checkpoint again from its witness.
  */
 import type { Dict } from '../rules/fields';
+import type { PlanOrder } from '../rules/plans/plan';
 import type { RefusalCode } from '../rules/refusal';
 
 /** The name under which the plugin registers `drive`. */
@@ -56,6 +57,13 @@ export function isParkable(code: RefusalCode): code is ParkableRefusal {
 export type ParkReason =
   'approval_missing' | 'approval_expired' | 'ambiguous_effect' | 'effect_mismatch' | ParkableRefusal;
 
+/** What one committed effect gave back: its digest in the content store, and the fields that its definition lists. */
+export interface EffectResultRecord {
+  readonly ordinal: number;
+  readonly result_digest: string | null;
+  readonly exposed: Readonly<Record<string, unknown>> | null;
+}
+
 /** What a look-up-only run found for one effect. */
 export interface PreviewedEffect {
   readonly action_id: string;
@@ -66,7 +74,7 @@ export interface PreviewedEffect {
 
 export type DriveStatus =
   /** The chain is terminal. */
-  | { readonly status: 'done' }
+  | { readonly status: 'done'; readonly results?: readonly EffectResultRecord[] }
   | { readonly status: 'parked'; readonly reason: ParkReason; readonly message: string }
   /** Ask again after `ms`; the wait counts for the listed `[ordinal, attempt]` pairs. */
   | {
@@ -93,7 +101,28 @@ export type DriveResult = DriveStatus & {
   readonly steps: readonly Dict[];
 };
 
+/** The local activity that makes an author's call a content-free plan. */
+export const STAGE_ACTIVITY = 'countersign.stage';
+
+export interface StagedCall {
+  /** The name of the effect in the worker's record of effects. */
+  readonly effect: string;
+  readonly id: string;
+  /** Content. The input of a local activity stands in no history. */
+  readonly args: unknown;
+}
+
+export interface StageRequest {
+  readonly origin: string;
+  /** The effect that is called; null for a plan of several. */
+  readonly effect: string | null;
+  readonly id: string;
+  readonly order: PlanOrder;
+  readonly calls: readonly StagedCall[];
+}
+
 /** The activities that the workflows call. */
 export interface CountersignActivities {
   [DRIVE_ACTIVITY](request: DriveRequest): Promise<DriveResult>;
+  [STAGE_ACTIVITY](request: StageRequest): Promise<Dict>;
 }

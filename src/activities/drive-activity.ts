@@ -6,20 +6,21 @@ import { randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
-import type { EffectDefinition, Store } from '../ports';
+import type { Store } from '../ports';
 import { driverDigest } from '../rules/plans/identity';
 import { Contents } from './contents';
-import { DRIVE_ACTIVITY, type CountersignActivities } from './contract';
+import { DRIVE_ACTIVITY, STAGE_ACTIVITY, type CountersignActivities } from './contract';
 import { withDeadline } from './deadline';
 import { drive } from './drive';
 import type { Caller, Engine, EnginePoint, WorkerPolicy } from './engine';
 import { Journal } from './journal';
-import { Registry } from './registry';
+import { Registry, type Effects } from './registry';
+import { stageFor } from './stage';
 
 export interface DriveOptions {
   readonly store: Store;
   readonly contents: Store;
-  readonly effects: readonly EffectDefinition[];
+  readonly effects: Effects;
   readonly policy?: WorkerPolicy;
   /** True from the moment that the worker is asked to shut down. */
   readonly shuttingDown: () => boolean;
@@ -53,6 +54,7 @@ export function createEngine(
 export function createActivities(options: DriveOptions, registry?: Registry): CountersignActivities {
   const engine = createEngine(options, registry);
   return {
+    [STAGE_ACTIVITY]: (request) => stageFor(Context.current(), engine, request),
     async [DRIVE_ACTIVITY](request) {
       const context = Context.current();
       const { info } = context;

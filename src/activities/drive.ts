@@ -13,6 +13,7 @@ import type { Caller, Engine } from './engine';
 import { planConflict } from './journal';
 import type { Target } from './look-up';
 import { observeAll, proven } from './observe';
+import { recall } from './recall';
 import { Rounds } from './rounds';
 import { closeSlots, takeTurn } from './takeover';
 
@@ -51,7 +52,9 @@ async function checkedDrive(engine: Engine, caller: Caller, request: DriveReques
   const last = chain.at(-1);
   if (adopted.upTo !== undefined) found.head = headOf(adopted.upTo);
   if (adopted.upTo !== last) return { ...found, status: 'stopped', epoch: request.epoch, replayed: true };
-  if (last !== undefined && isTerminalPhase(last.phase)) return { ...found, status: 'done', replayed: true };
+  if (last !== undefined && isTerminalPhase(last.phase)) {
+    return { ...found, status: 'done', results: await recall(engine, plan, last), replayed: true };
+  }
   if (request.intent === 'follow') return { ...found, status: 'fenced' };
   const targets = await loadTargets(engine, plan);
   if (request.intent === 'preview') {
@@ -72,7 +75,8 @@ async function checkedDrive(engine: Engine, caller: Caller, request: DriveReques
     await closeSlots(engine, plan.runId, held, head, request.lineage);
   }
   const rounds = new Rounds(engine, caller, plan, request, held, targets, head);
-  const status = await rounds.run();
+  const ended = await rounds.run();
+  const status = ended.status === 'done' ? { ...ended, results: await recall(engine, plan, rounds.head) } : ended;
   await engine.at?.('returning');
   const epoch = status.status === 'fenced' || rounds.lost ? null : held.epoch;
   const steps = [...found.steps, ...rounds.steps.map(witnessToRecord)];

@@ -13,11 +13,14 @@ const LONGEST_SETTLE_MS = 86_400_000;
 const MOST_ATTEMPTS = 50;
 const MOST_IN_FLIGHT = 1_000;
 
+/** Definitions, or definitions by the names under which authors call them. */
+export type Effects = readonly EffectDefinition[] | Readonly<Record<string, EffectDefinition>>;
+
 export class Registry {
   private readonly definitions = new Map<string, EffectDefinition>();
 
-  constructor(definitions: readonly EffectDefinition[]) {
-    for (const definition of definitions) {
+  constructor(private readonly defined: Effects) {
+    for (const definition of Object.values(defined)) {
       const { toolId, sink, maxAttempts } = definition;
       if (!isGovernedId(toolId, 'tool')) {
         throw new Error(`"${toolId}" is not a governed tool id; name it like tool:example.org/reserve@1.0.0`);
@@ -55,6 +58,24 @@ export class Registry {
       );
     }
     return definition;
+  }
+
+  /** The effect that authors call by this name. */
+  named(effect: string): EffectDefinition {
+    const { defined } = this;
+    if (!Array.isArray(defined) && Object.prototype.hasOwnProperty.call(defined, effect)) {
+      return (defined as Readonly<Record<string, EffectDefinition>>)[effect] as EffectDefinition;
+    }
+    throw new Refusal(
+      'no_adapter',
+      'is no effect of this worker; give its plugin the record of effects that the workflow’s proxies are typed by',
+      effect,
+    );
+  }
+
+  /** The definition of a tool, or null where this worker has none. */
+  find(toolId: string): EffectDefinition | null {
+    return this.definitions.get(toolId) ?? null;
   }
 
   /** Refuses a plan that names a tool this worker does not have, or has as another kind. */

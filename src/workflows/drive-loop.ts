@@ -18,15 +18,20 @@ import {
   type CountersignActivities,
   type DriveIntent,
   type DriveResult,
+  type EffectResultRecord,
 } from '../activities/contract';
 import { Refusal } from '../rules/refusal';
 import { SINK_WAIT } from '../rules/sends/proof';
 import type { ChainKeeper } from './chain-keeper';
 import type { PlanState, PlanStatus } from './messages';
-import { driveSummary, remember, tell } from './story';
+import { CARRIER, type Host } from './story';
 
 /** How the loop was left: the chain is closed, nothing ever happened, or the caller's `pause` asked for a new run. */
-export type LoopEnd = { readonly end: 'closed' | 'renew' } | { readonly end: 'turned_down'; readonly refusal: Refused };
+export type LoopEnd =
+  | { readonly end: 'closed' | 'renew' }
+  | { readonly end: 'turned_down'; readonly refusal: Refused }
+  /** Only where the host does not wait for people: another workflow is to carry the plan on. */
+  | { readonly end: 'handed_over' };
 type Refused = Extract<DriveResult, { status: 'refused' }>;
 
 const ACTIVITY: ActivityOptions = {
@@ -36,6 +41,10 @@ const ACTIVITY: ActivityOptions = {
   cancellationType: 'WAIT_CANCELLATION_COMPLETED',
 };
 const LONGEST_PAUSE_MS = 60_000;
+/** Between two looks at a plan that another workflow carries, perhaps for weeks. */
+const LONGEST_WATCH_MS = 10 * 60_000;
+/** An author's history is not to fill up with failures: after these, the plan gets a workflow of its own. */
+const MOST_FAILURES = 6;
 /** Another driver that shows nothing new for this long is asked no more: we take over. Doubles each time. */
 const FOLLOW_PATIENCE_MS = 10 * 60_000;
 
@@ -47,6 +56,10 @@ export class DriveLoop {
   /** Executions that have come back; a handler waits for the next one. */
   returned = 0;
   closed = false;
+  /** What the effects of a closed plan gave back. */
+  results: readonly EffectResultRecord[] = [];
+  /** Another workflow carries the plan: never take the turn from it, but ask now and then whether it is still there. */
+  onlyFollows = false;
   private epoch: number | null = null;
   private mayHaveBegun: boolean;
   private reclaim = false;
@@ -64,6 +77,7 @@ export class DriveLoop {
     private readonly taskQueue: string | undefined,
     /** True when the workflow would rather continue as new than wait any longer here. */
     private readonly wantsRenewal: () => boolean = () => false,
+    private readonly host: Host = CARRIER,
   ) {
     this.mayHaveBegun = chain.known !== null;
   }
@@ -84,7 +98,8 @@ export class DriveLoop {
   async run(): Promise<LoopEnd> {
     for (;;) {
       if (this.cancelling) this.enter('cancelling', null, null);
-      const result = await this.drive(this.cancelling ? 'cancel' : this.state === 'following' ? 'follow' : 'drive');
+      const follows = this.onlyFollows || this.state === 'following';
+      const result = await this.drive(this.cancelling ? 'cancel' : follows ? 'follow' : 'drive');
       this.returned += 1;
       const end = result === null ? await this.afterFailure() : await this.after(result);
       if (end !== null) return end;
@@ -108,8 +123,8 @@ export class DriveLoop {
 
   /** Null when the execution did not come back. */
   async drive(intent: DriveIntent): Promise<DriveResult | null> {
-    tell(this.status());
-    const options = { ...ACTIVITY, summary: driveSummary(this.status()) };
+    this.host.tell(this.status());
+    const options = { ...ACTIVITY, summary: this.host.summary(this.status()) };
     const activities = proxyActivities<CountersignActivities>(
       this.taskQueue === undefined ? options : { ...options, taskQueue: this.taskQueue },
     );
@@ -161,6 +176,7 @@ export class DriveLoop {
     switch (result.status) {
       case 'done':
         this.closed = true;
+        this.results = result.results ?? [];
         this.enter('closed', null, null);
         return { end: 'closed' };
       case 'refused':
@@ -199,6 +215,8 @@ export class DriveLoop {
     this.mayHaveBegun = true;
     this.failures += 1;
     if (this.failures === 1) return null;
+    const tired = this.failures > MOST_FAILURES && !this.cancelling && !this.onlyFollows;
+    if (tired && !this.host.waitsForPeople) return { end: 'handed_over' };
     const message = 'drive keeps failing on its workers; look at their logs for the journal or content store fault';
     const state = this.cancelling ? 'cancelling' : 'waiting';
     return this.pause(state, 'activity_failed', message, Math.min(500 * 2 ** this.failures, LONGEST_PAUSE_MS));
@@ -208,6 +226,7 @@ export class DriveLoop {
     if (this.cancelling || this.followed >= this.patienceMs) {
       if (this.followed >= this.patienceMs) this.patienceMs *= 2;
       this.followed = 0;
+      if (this.onlyFollows && !this.cancelling) return { end: 'handed_over' };
       this.reclaim = true;
       this.enter('driving', null, null);
       if (!this.cancelling) return null;
@@ -216,7 +235,7 @@ export class DriveLoop {
       this.cancelPauseMs *= 2;
       return this.pause('cancelling', null, null, ms);
     }
-    const ms = Math.min(Math.max(1_000, this.followed), LONGEST_PAUSE_MS / 2);
+    const ms = Math.min(Math.max(1_000, this.followed), this.onlyFollows ? LONGEST_WATCH_MS : LONGEST_PAUSE_MS / 2);
     const message = 'another driver has taken over this run; this workflow follows the journal';
     const end = await this.pause('following', 'another_driver', message, ms, () => (this.followed += ms));
     if (this.reclaim) this.enter('driving', null, null);
@@ -225,7 +244,8 @@ export class DriveLoop {
 
   private async park(reason: NonNullable<PlanStatus['reason']>, message: string): Promise<LoopEnd | null> {
     this.enter('parked', reason, message);
-    remember(this.status());
+    if (!this.host.waitsForPeople) return { end: 'handed_over' };
+    this.host.remember(this.status());
     await condition(() => this.woken || this.wantsRenewal());
     return this.rested('driving');
   }
@@ -262,6 +282,6 @@ export class DriveLoop {
     this.state = state;
     this.reason = reason;
     this.message = message;
-    tell(this.status());
+    this.host.tell(this.status());
   }
 }

@@ -21,12 +21,13 @@ import {
   lineageQuery,
   reobserveUpdate,
   statusQuery,
+  takeTurnSignal,
   type EffectOutcome,
   type GovernedPlanInput,
   type PlanOutcome,
   type PlanStatus,
 } from './messages';
-import { remember } from './story';
+import { CARRIER } from './story';
 
 /** Messages that one run handles before it continues as new; histories stay small however often people ask. */
 const MOST_MESSAGES = 500;
@@ -63,6 +64,7 @@ async function carry(input: GovernedPlanInput): Promise<PlanOutcome> {
     () => ({ run_id: chain.plan.runId, journal_id: chain.journalId, lineage: 1, digests: chain.digests }),
     { description: 'The digests of the checkpoint chain that this history proves.' },
   );
+  setHandler(takeTurnSignal, () => loop.reobserve(), { description: 'Drive the plan, whoever drove it last.' });
   setHandler(reobserveUpdate, () => handled(() => loop.reobserve()), {
     description: 'Look at every sink again and go on from what is found.',
   });
@@ -88,7 +90,7 @@ async function carry(input: GovernedPlanInput): Promise<PlanOutcome> {
   loop.closed = true;
   await CancellationScope.nonCancellable(() => condition(allHandlersFinished));
   if (end.end === 'turned_down') throw ApplicationFailure.nonRetryable(end.refusal.message, end.refusal.code);
-  remember(loop.status());
+  CARRIER.remember(loop.status());
   return concluded(loop, cancelled === 'temporal');
 }
 

@@ -2,7 +2,7 @@
  * What a governed plan takes in and gives out: input, outcome, queries and Updates. Invariant: no content; names and shapes
  * here are an interface to users and scripts, and only grow.
  */
-import { defineQuery, defineUpdate } from '@temporalio/workflow';
+import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import type { ParkReason, PreviewedEffect } from '../activities/contract';
 import type { Dict } from '../rules/fields';
 
@@ -80,3 +80,6 @@ export const reobserveUpdate = defineUpdate<PlanStatus>('reobserve');
 
 /** Sends nothing more, records what is committed and what is not, and ends the plan. Answers where that led. */
 export const cancelUpdate = defineUpdate<PlanStatus>('cancel');
+
+/** From the author's workflow, which drove last: take the turn back. */
+export const takeTurnSignal = defineSignal('take_turn');

@@ -4,20 +4,38 @@
 import { setCurrentDetails, upsertMemo } from '@temporalio/workflow';
 import type { PlanStatus } from './messages';
 
+/** The workflow in which a plan is driven: what it shows of the plan, and whether people can answer there. */
+export interface Host {
+  readonly waitsForPeople: boolean;
+  summary(status: PlanStatus): string;
+  tell(status: PlanStatus): void;
+  remember(status: PlanStatus): void;
+}
+
+/** The workflow that carries one plan shows all of it. */
+export const CARRIER: Host = { waitsForPeople: true, summary: driveSummary, tell, remember };
+
+/** An author's workflow shows nothing of ours but the summary of an activity, by the name of the effect. */
+export function guestOf(effect: string): Host {
+  const silent = (): void => undefined;
+  const summary = (status: PlanStatus): string => `${effect.slice(0, 80)}: ${driveSummary(status)}`;
+  return { waitsForPeople: false, summary, tell: silent, remember: silent };
+}
+
 const MOST_ROWS = 40;
 
-export function driveSummary(status: PlanStatus): string {
+function driveSummary(status: PlanStatus): string {
   const left = status.effects.filter((effect) => effect.state !== 'committed').length;
   const verb = status.state === 'cancelling' ? 'stop' : status.state === 'following' ? 'follow' : 'drive';
   return `${verb}: ${left} of ${status.effects.length} effects not yet committed`;
 }
 
-export function tell(status: PlanStatus): void {
+function tell(status: PlanStatus): void {
   setCurrentDetails(details(status));
 }
 
 /** Kept with the execution, so that a list of executions can be read without opening each. */
-export function remember(status: PlanStatus): void {
+function remember(status: PlanStatus): void {
   const committed = status.effects.filter((effect) => effect.state === 'committed').length;
   upsertMemo({
     countersign: {

@@ -6,6 +6,7 @@ import { sha256Digest, sha256Hex } from '../recovery';
 import { contentJson } from './content-json';
 
 export const OPERATION_ENVELOPE_SCHEMA_VERSION = 'countersign.operation.v1';
+export const CONTENT_ENVELOPE_SCHEMA_VERSION = 'countersign.content.v1';
 export const RESULT_ENVELOPE_SCHEMA_VERSION = 'countersign.result.v1';
 
 /** Content as it is stored: its exact text, and the digest that names it. */
@@ -25,6 +26,18 @@ export function resultEnvelope(runSalt: string, idempotencyKey: string, result: 
   const salt = sha256Hex(`${runSalt}/result/${idempotencyKey}`);
   const text = contentJson({ schema_version: RESULT_ENVELOPE_SCHEMA_VERSION, salt, result });
   return { text, digest: sha256Digest(text) };
+}
+
+/** Content by itself, under a random salt of its own. */
+export function contentEnvelope(salt: string, content: unknown): Envelope {
+  const text = contentJson({ schema_version: CONTENT_ENVELOPE_SCHEMA_VERSION, salt, content }, 'content');
+  return { text, digest: sha256Digest(text) };
+}
+
+/** The content or result inside stored bytes whose digest was checked by the caller. */
+export function openContent(text: string): unknown {
+  const envelope = JSON.parse(text) as { content?: unknown; result?: unknown };
+  return 'content' in envelope ? envelope.content : envelope.result;
 }
 
 /** The operation inside stored bytes whose digest was checked by the caller. */

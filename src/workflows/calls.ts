@@ -1,0 +1,107 @@
+/**
+ * An author's call, from its arguments to the end of its plan: stage, drive here, and hand over to a workflow of its own when
+ * it takes a person. Invariant: nothing of ours stays in the author's workflow but the commands of these steps; and when its
+ * scope is cancelled, the plan is closed before the author hears of it.
+ */
+import {
+  ApplicationFailure,
+  CancellationScope,
+  isCancellation,
+  proxyLocalActivities,
+  sleep,
+  workflowInfo,
+} from '@temporalio/workflow';
+import { STAGE_ACTIVITY, type CountersignActivities, type StageRequest, type StagedCall } from '../activities/contract';
+import type { EffectResult } from '../rules/calls/signature';
+import type { PlanOrder } from '../rules/plans/plan';
+import { cancelledUnseen, resultsOf } from './call-outcome';
+import { carriedByChild } from './carrier-child';
+import { ChainKeeper } from './chain-keeper';
+import { DriveLoop } from './drive-loop';
+import { sharedFlight } from './flights';
+import { guestOf } from './story';
+
+export interface ProxyOptions {
+  /**
+   * What the effects belong to: part of their identity. Name it when the workflow's type may change, or when several
+   * applications share a journal. @default the type of the workflow
+   */
+  readonly origin?: string;
+  /** Task queue of the workers that have the sinks. @default the workflow's own */
+  readonly taskQueue?: string;
+}
+
+export interface Call extends ProxyOptions {
+  /** Null for a plan of several. */
+  readonly effect: string | null;
+  readonly id: string;
+  readonly order: PlanOrder;
+  readonly calls: readonly StagedCall[];
+}
+
+const LONGEST_PAUSE_MS = 10 * 60_000;
+const STAGE = {
+  startToCloseTimeout: '1 minute',
+  retry: { initialInterval: '200 milliseconds', maximumInterval: '1 minute' },
+} as const;
+
+export async function perform(call: Call): Promise<readonly EffectResult[]> {
+  const scope = CancellationScope.current();
+  const chain = await staged(call);
+  const { runId, planDigest } = chain.plan;
+  const { loop, shared } = await sharedFlight(runId, planDigest, () => carried(chain, call));
+  const results = resultsOf(loop, call.calls, scope.consideredCancelled);
+  return shared ? results.map((result) => ({ ...result, replayed: true })) : results;
+}
+
+/** A cancelled scope still learns what its effects are, unless the worker cannot say it soon. */
+async function staged({ effect, id, order, calls, origin }: Call): Promise<ChainKeeper> {
+  const request: StageRequest = { origin: origin ?? workflowInfo().workflowType, effect, id, order, calls };
+  const stage = async (options: { scheduleToCloseTimeout?: '10 seconds' }): Promise<ChainKeeper> => {
+    const activities = proxyLocalActivities<CountersignActivities>({ ...STAGE, ...options });
+    return new ChainKeeper(await activities[STAGE_ACTIVITY](request), null);
+  };
+  try {
+    return await stage({});
+  } catch (fault) {
+    if (!isCancellation(fault)) throw unwrapped(fault);
+    const late = CancellationScope.nonCancellable(() => stage({ scheduleToCloseTimeout: '10 seconds' }));
+    return await late.catch(() => Promise.reject(cancelledUnseen(calls)));
+  }
+}
+
+/** Drives the plan to its end, wherever that has to happen. */
+async function carried(chain: ChainKeeper, { effect, taskQueue }: Call): Promise<DriveLoop> {
+  const loop = new DriveLoop(chain, taskQueue, undefined, guestOf(effect ?? 'plan'));
+  const scope = CancellationScope.current();
+  if (scope.consideredCancelled && (await neverBegun(loop))) return loop;
+  scope.cancelRequested.catch(() => loop.cancel());
+  for (let pauseMs = 1_000; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+    const end = await CancellationScope.nonCancellable(() => loop.run());
+    if (end.end === 'turned_down') throw ApplicationFailure.nonRetryable(end.refusal.message, end.refusal.code);
+    if (end.end === 'closed') return loop;
+    try {
+      const by = await carriedByChild(chain, taskQueue);
+      loop.onlyFollows = true;
+      if (by === 'another') await sleep(pauseMs);
+    } catch (fault) {
+      if (!isCancellation(fault)) throw fault;
+      // What the cancelled child has closed is read from the journal; what it never began is closed here.
+      loop.cancel();
+    }
+  }
+}
+
+/** Cancelled before it was asked for: nothing is opened only to be closed. */
+async function neverBegun(loop: DriveLoop): Promise<boolean> {
+  const seen = await CancellationScope.nonCancellable(() => loop.drive('follow'));
+  if (seen?.status === 'fenced' && seen.head === null) return true;
+  loop.cancel();
+  return false;
+}
+
+/** A refusal as such, without the activity around it. */
+function unwrapped(fault: unknown): unknown {
+  const { cause } = fault as { cause?: unknown };
+  return cause instanceof ApplicationFailure ? cause : fault;
+}

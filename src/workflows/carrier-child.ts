@@ -1,0 +1,60 @@
+/**
+ * Handing a plan over to a workflow of its own. Invariant: the plan of a run has one carrier, `countersign/<run_id>`, which
+ * outlives whoever started it; a second one is never started beside it.
+ */
+import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
+import {
+  ApplicationFailure,
+  ChildWorkflowFailure,
+  getExternalWorkflowHandle,
+  isCancellation,
+  startChild,
+} from '@temporalio/workflow';
+import { carrierWorkflowId } from '../rules/plans/identity';
+import type { ChainKeeper } from './chain-keeper';
+import type { governedPlan } from './governed-plan';
+import { takeTurnSignal, type GovernedPlanInput } from './messages';
+
+/** `child`: it has ended, and its chain with it. `another`: somebody else started the carrier, and it is still there. */
+export async function carriedByChild(chain: ChainKeeper, taskQueue: string | undefined): Promise<'child' | 'another'> {
+  const { position: known, journalId, plan } = chain;
+  const workflowId = carrierWorkflowId(plan.runId);
+  const input: GovernedPlanInput = {
+    plan: chain.record,
+    ...(known === undefined ? {} : { known }),
+    ...(journalId === null ? {} : { journal_id: journalId }),
+    ...(taskQueue === undefined ? {} : { task_queue: taskQueue }),
+  };
+  try {
+    const child = await startChild<typeof governedPlan>('governedPlan', {
+      workflowId,
+      args: [input],
+      parentClosePolicy: 'ABANDON',
+      cancellationType: 'WAIT_CANCELLATION_COMPLETED',
+      workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+      memo: { countersign_plan: plan.planDigest },
+      staticSummary: `${plan.workflowId}: ${plan.effects.length} effects`.slice(0, 200),
+    });
+    await child.result();
+    return 'child';
+  } catch (fault) {
+    if (fault instanceof WorkflowExecutionAlreadyStartedError) {
+      await nudge(workflowId);
+      return 'another';
+    }
+    if (!(fault instanceof ChildWorkflowFailure) || isCancellation(fault)) throw fault;
+    const { cause } = fault;
+    // A refused effect stands in the chain, where it is read like every other end.
+    if (cause instanceof ApplicationFailure && cause.type === 'EffectRejected') return 'child';
+    throw cause instanceof ApplicationFailure ? cause : fault;
+  }
+}
+
+/** We drove last, so the carrier would only follow. It may have ended meanwhile: then there is nothing to take. */
+async function nudge(workflowId: string): Promise<void> {
+  try {
+    await getExternalWorkflowHandle(workflowId).signal(takeTurnSignal);
+  } catch (fault) {
+    if (isCancellation(fault)) throw fault;
+  }
+}
