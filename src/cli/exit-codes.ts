@@ -3,6 +3,7 @@
  * refusal, park reason or outcome does not compile until somebody has decided what a script should see.
  */
 import type { ParkReason, PreviewedEffect } from '../activities/contract';
+import type { CustodyErrorCode } from '../adapters/reviewers';
 import type { PlanOutcome } from '../client';
 import type { StoreErrorCode } from '../ports';
 import type { RecoveryPhase } from '../rules/recovery';
@@ -141,4 +142,14 @@ export const STORE_EXITS: Record<StoreErrorCode, ExitName> = {
   store_entry_too_large: 'service_failure',
   store_unsafe_entry: 'service_failure',
   store_io_failed: 'service_failure',
+};
+
+export const CUSTODY_EXITS: Record<CustodyErrorCode, ExitName> = {
+  input_unreadable: 'invalid_input',
+  input_unprotected: 'invalid_input',
+  input_limit: 'invalid_input',
+  key_name_invalid: 'invalid_input',
+  key_unknown: 'invalid_input',
+  key_invalid: 'invalid_input',
+  key_exists: 'conflict',
 };

@@ -7,6 +7,7 @@ import path from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { inspectCommand } from './commands/inspect';
 import { journalCommand } from './commands/journal';
+import { keysCommand } from './commands/keys';
 import { planCommand } from './commands/plan';
 import { previewCommand } from './commands/preview';
 import { runCommand } from './commands/run';
@@ -23,6 +24,7 @@ const COMMANDS: readonly Register[] = [
   inspectCommand,
   verifyCommand,
   journalCommand,
+  keysCommand,
 ];
 
 export async function runCli(args: readonly string[], streams: Streams, interrupted: AbortSignal): Promise<number> {
