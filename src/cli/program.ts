@@ -10,6 +10,7 @@ import { journalCommand } from './commands/journal';
 import { keysCommand } from './commands/keys';
 import { planCommand } from './commands/plan';
 import { previewCommand } from './commands/preview';
+import { resumeCommand } from './commands/resume';
 import { runCommand } from './commands/run';
 import { verifyCommand } from './commands/verify';
 import { EXIT } from './exit-codes';
@@ -20,6 +21,7 @@ import { Output, PROGRAM, type Answer, type Streams } from './output';
 const COMMANDS: readonly Register[] = [
   planCommand,
   runCommand,
+  resumeCommand,
   previewCommand,
   inspectCommand,
   verifyCommand,
