@@ -8,6 +8,7 @@ import { carrierWorkflowId, workflowIdDigest } from '../rules/plans/identity';
 import { effectRecords, openingCheckpoint, planFromRecord, type GovernedPlan } from '../rules/plans/plan';
 import { Refusal } from '../rules/refusal';
 import { witnessToRecord, witnessToText } from '../rules/sends/witness';
+import { begin } from './begin';
 import { isParkable, type DriveRequest, type DriveResult, type DriveStatus } from './contract';
 import type { Caller, Engine } from './engine';
 import { planConflict } from './journal';
@@ -15,7 +16,7 @@ import type { Target } from './look-up';
 import { observeAll, proven } from './observe';
 import { recall } from './recall';
 import { Rounds } from './rounds';
-import { closeSlots, takeTurn } from './takeover';
+import { closeSlots } from './takeover';
 
 export async function drive(engine: Engine, caller: Caller, request: DriveRequest): Promise<DriveResult> {
   // Filled in on the way, so that a refusal half-way still says which journal and head it speaks of.
@@ -61,13 +62,9 @@ async function checkedDrive(engine: Engine, caller: Caller, request: DriveReques
     return { ...found, ...(await preview(engine, caller, plan, last ?? openingCheckpoint(plan), targets)) };
   }
 
-  if (known === null) await engine.journal.createPlan(plan);
   const claim = { held: request.epoch, reclaim: request.reclaim };
-  // Checkpoint 0 follows from the plan alone, so whoever has the turn may write it.
-  const [held, head] = await Promise.all([
-    takeTurn(engine, caller, plan.runId, request.lineage, claim),
-    last ?? open(engine, plan, request.lineage),
-  ]);
+  const there = { planned: known !== null, head: last };
+  const { held, head } = await begin(engine, caller, plan, request.lineage, claim, there);
   if (held === null) return { ...found, status: 'fenced' };
   // From here on a refusal is a question to a person: somebody, perhaps we, may have sent something.
   found.head = headOf(head);
@@ -161,15 +158,6 @@ async function loadTargets(engine: Engine, plan: GovernedPlan): Promise<readonly
       },
     })),
   );
-}
-
-async function open(engine: Engine, plan: GovernedPlan, lineage: number): Promise<RecoveryCheckpoint> {
-  const opening = openingCheckpoint(plan);
-  await engine.at?.('before_append');
-  const outcome = await engine.journal.append(plan.runId, lineage, null, opening, null);
-  if (outcome === 'conflict') throw planConflict();
-  await engine.at?.('after_append');
-  return opening;
 }
 
 async function preview(

@@ -45,6 +45,15 @@ export function lineageFolder(lineage: number): string {
 const encoder = new TextEncoder();
 const hex = (digest: string): string => digest.slice(digest.indexOf(':') + 1);
 
+type Entry = readonly [path: string, text: string];
+
+const epochPath = (runId: string, epoch: number): string => `${runId}/epochs/${epochName(epoch)}`;
+
+function checkpointEntry(runId: string, lineage: number, checkpoint: RecoveryCheckpoint): Entry {
+  const path = `${runId}/${lineageFolder(lineage)}/${checkpointFileName(checkpoint.sequence)}`;
+  return [path, RecoveryCheckpoint.toJson(checkpoint)];
+}
+
 export class Journal {
   constructor(private readonly store: Store) {}
 
@@ -101,12 +110,25 @@ export class Journal {
     witness: Witness | null,
   ): Promise<CreateOutcome> {
     validateSuccessor(previous, next, Number(next.sequence));
-    if (witness !== null) {
-      const text = witnessToText(witness);
-      await this.create(`${runId}/witnesses/${hex(next.checkpointDigest)}/${sha256Hex(text)}.json`, text);
-    }
-    const path = `${runId}/${lineageFolder(lineage)}/${checkpointFileName(next.sequence)}`;
-    return this.create(path, RecoveryCheckpoint.toJson(next));
+    const checkpoint = checkpointEntry(runId, lineage, next);
+    if (witness === null) return this.create(...checkpoint);
+    const text = witnessToText(witness);
+    const path = `${runId}/witnesses/${hex(next.checkpointDigest)}/${sha256Hex(text)}.json`;
+    return (await this.createInOrder([[path, text], checkpoint]))[1] ?? 'conflict';
+  }
+
+  /**
+   * The first entries of a run at once, for a driver that found none of them: plan, first epoch, checkpoint 0. False when
+   * somebody else was first with the epoch; then no checkpoint was written.
+   */
+  async open(plan: GovernedPlan, epoch: EpochRecord, lineage: number, opening: RecoveryCheckpoint): Promise<boolean> {
+    const [planned, taken, opened] = await this.createInOrder([
+      [`${plan.runId}/plan.json`, contentJson(planToRecord(plan))],
+      [epochPath(plan.runId, epoch.epoch), epochToText(epoch)],
+      checkpointEntry(plan.runId, lineage, opening),
+    ]);
+    if (planned === 'conflict' || opened === 'conflict') throw planConflict();
+    return taken !== 'conflict';
   }
 
   async epochs(runId: string): Promise<readonly EpochRecord[]> {
@@ -121,11 +143,11 @@ export class Journal {
   }
 
   takeEpoch(runId: string, record: EpochRecord): Promise<CreateOutcome> {
-    return this.settled(`${runId}/epochs/${epochName(record.epoch)}`, epochToText(record));
+    return this.settled(epochPath(runId, record.epoch), epochToText(record));
   }
 
   async isLatestEpoch(runId: string, epoch: number): Promise<boolean> {
-    return (await this.store.read(`${runId}/epochs/${epochName(epoch + 1)}`)) === null;
+    return (await this.store.read(epochPath(runId, epoch + 1))) === null;
   }
 
   /** Every key of the run that any driver ever took a slot for. */
@@ -172,6 +194,19 @@ export class Journal {
 
   private create(path: string, text: string): Promise<CreateOutcome> {
     return this.store.create(path, encoder.encode(text));
+  }
+
+  private async createInOrder(entries: readonly Entry[]): Promise<readonly CreateOutcome[]> {
+    if (this.store.createInOrder !== undefined) {
+      return this.store.createInOrder(entries.map(([path, text]) => [path, encoder.encode(text)]));
+    }
+    const outcomes: CreateOutcome[] = [];
+    for (const [path, text] of entries) {
+      const outcome = await this.create(path, text);
+      outcomes.push(outcome);
+      if (outcome === 'conflict') break;
+    }
+    return outcomes;
   }
 
   /** A create that threw may still have happened: reading it back settles who won, because every text is unique. */

@@ -69,6 +69,39 @@ const CASES: Readonly<Record<string, Check>> = {
       assert.deepEqual(Buffer.from((await store.read(`lengths/${length}`)) ?? []), Buffer.from(bytes));
     }
   },
+  'creates in order: stops at the first conflict, and what stands behind it never becomes visible': async (
+    store,
+    harness,
+  ) => {
+    if (store.createInOrder === undefined) return;
+    assert.deepEqual(await store.createInOrder([]), []);
+    const entries = (...names: readonly string[]) => names.map((name) => [`order/${name}`, text(name)] as const);
+    assert.deepEqual(await store.createInOrder(entries('a', 'deep/b', 'c')), ['created', 'created', 'created']);
+    assert.deepEqual(await store.createInOrder(entries('a', 'd')), ['identical', 'created']);
+    assert.equal(await store.create('order/taken', text('by another')), 'created');
+    assert.deepEqual(await store.createInOrder(entries('e', 'taken', 'f')), ['created', 'conflict']);
+    const elsewhere = await harness.reopen();
+    assert.equal(await elsewhere.read('order/f'), null);
+    for (const name of ['a', 'deep/b', 'c', 'd', 'e']) {
+      assert.deepEqual(Buffer.from((await elsewhere.read(`order/${name}`)) ?? []), Buffer.from(name));
+    }
+  },
+  'of many that create in order, one wins at each entry, and a loser leaves nothing behind it': async (store) => {
+    const creating = store.createInOrder?.bind(store);
+    if (creating === undefined) return;
+    const rivals = Array.from({ length: 8 }, (_, rival) => String(rival));
+    const outcomes = await Promise.all(
+      rivals.map((rival) =>
+        creating([
+          ['rivals/first', text(rival)],
+          [`rivals/second-${rival}`, text(rival)],
+        ]),
+      ),
+    );
+    assert.equal(outcomes.filter((found) => found[0] === 'created' && found[1] === 'created').length, 1);
+    assert.equal(outcomes.filter((found) => found[0] === 'conflict' && found.length === 1).length, 7);
+    assert.deepEqual((await store.list('rivals')).length, 2);
+  },
   'answers identical to the same bytes and conflict to any others, and keeps the first': async (store) => {
     assert.equal(await store.create('entry', text('first')), 'created');
     assert.equal(await store.create('entry', text('first')), 'identical');

@@ -22,7 +22,7 @@ import { compareNames, entrySegments, folderSegments, isEntrySegment, RESERVED_S
 import { errnoOf, storeFault, unsafeEntry } from './file-fault';
 import { Folders } from './folders';
 import { FolderSync } from './folder-sync';
-import { publishFile, type PublishStep, removeQuietly } from './publish-file';
+import { linkNew, type PublishStep, removeQuietly, writeTemporary } from './publish-file';
 import { sweepTemporaries, temporaryName } from './temporary-files';
 
 export interface FileStoreOptions {
@@ -41,6 +41,21 @@ const DEFAULT_MAX_ENTRY_BYTES = 16 * 1024 * 1024;
 const OPEN_ENTRY = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 /** A folder that vanishes under a create is made again this often before the create fails. */
 const CREATE_ATTEMPTS = 3;
+
+interface Wanted {
+  readonly entry: string;
+  readonly bytes: Uint8Array;
+  readonly segments: readonly string[];
+}
+
+interface Staged extends Omit<Wanted, 'segments'> {
+  readonly folder: string;
+  readonly durable: Promise<unknown> | undefined;
+  readonly target: string;
+  /** Null when the name was taken from the start. */
+  readonly temporary: string | null;
+  readonly written: Promise<void> | null;
+}
 
 export function fileStore(root: string, options: FileStoreOptions = {}): FileStore {
   return new FileStore(root, options);
@@ -61,17 +76,19 @@ export class FileStore implements ContentStore {
   }
 
   async create(entry: string, bytes: Uint8Array): Promise<CreateOutcome> {
-    const segments = entrySegments(entry);
-    if (bytes.length > this.#maxEntryBytes) throw this.#tooLarge(entry);
-    return this.#guard('create', entry, async () => {
-      for (let attempt = 1; ; attempt += 1) {
-        try {
-          return await this.#createOnce(segments, bytes, entry);
-        } catch (error) {
-          if (errnoOf(error) !== 'ENOENT' || attempt === CREATE_ATTEMPTS) throw error;
-        }
-      }
-    });
+    const [outcome] = await this.createInOrder([[entry, bytes]]);
+    return outcome as CreateOutcome;
+  }
+
+  /** The files are flushed side by side, then linked one after the other, then the folders are flushed side by side. */
+  async createInOrder(entries: readonly (readonly [string, Uint8Array])[]): Promise<readonly CreateOutcome[]> {
+    const wanted = entries.map(([entry, bytes]) => ({ entry, bytes, segments: entrySegments(entry) }));
+    for (const { entry, bytes } of wanted) if (bytes.length > this.#maxEntryBytes) throw this.#tooLarge(entry);
+    for (let attempt = 1; ; attempt += 1) {
+      const outcomes = await this.#guard('create', wanted[0]?.entry ?? '', () => this.#createOnce(wanted));
+      if (outcomes !== 'vanished') return outcomes;
+      if (attempt === CREATE_ATTEMPTS) throw vanished(wanted);
+    }
   }
 
   async read(entry: string): Promise<Uint8Array | null> {
@@ -116,26 +133,58 @@ export class FileStore implements ContentStore {
     });
   }
 
-  async #createOnce(segments: readonly string[], bytes: Uint8Array, entry: string): Promise<CreateOutcome> {
+  /** `vanished`: a folder or file that stood there a moment ago is gone, so the whole create starts again. */
+  async #createOnce(wanted: readonly Wanted[]): Promise<readonly CreateOutcome[] | 'vanished'> {
+    const outcomes: CreateOutcome[] = [];
+    const flushes: Promise<unknown>[] = [];
+    const staged: Staged[] = [];
+    try {
+      for (const item of wanted) staged.push(await this.#guard('create', item.entry, () => this.#stage(item)));
+      for (const item of staged) {
+        const outcome = await this.#guard('create', item.entry, () => this.#link(item));
+        outcomes.push(outcome);
+        if (outcome === 'conflict') break;
+        // Also for an identical entry: the process that linked it may have died before this.
+        const flush = (): Promise<unknown> => Promise.all([this.#syncs.sync(item.folder), item.durable]);
+        flushes.push(heard(this.#guard('create', item.entry, flush)));
+      }
+      await Promise.all(flushes);
+      this.#onStep?.('folder_synced');
+      return outcomes;
+    } catch (fault) {
+      if (fault instanceof StoreError && errnoOf(fault.cause) === 'ENOENT') return 'vanished';
+      throw fault;
+    } finally {
+      await Promise.allSettled([...flushes, ...staged.map(({ written }) => written)]);
+      for (const { temporary } of staged) {
+        if (temporary === null) continue;
+        removeQuietly(temporary);
+        this.#onStep?.('temporary_removed');
+      }
+    }
+  }
+
+  /** Makes the folder, and writes the bytes under a temporary name unless the final one is taken already. */
+  async #stage({ entry, bytes, segments }: Wanted): Promise<Staged> {
     const { path: folder, durable } = await this.#folders.make(segments.slice(0, -1));
-    const syncFolder = (): Promise<unknown> => Promise.all([this.#syncs.sync(folder), durable]);
     const target = path.join(folder, segments.at(-1) as string);
-    if (lstatSync(target, { throwIfNoEntry: false }) === undefined) {
-      const temporaries = await this.#temporaries();
-      const outcome = await publishFile({
-        temporary: path.join(temporaries, temporaryName()),
-        target,
-        bytes,
-        syncFolder,
-        onStep: this.#onStep,
-      });
-      if (outcome === 'linked') return 'created';
+    const at = { entry, bytes, folder, durable, target };
+    if (lstatSync(target, { throwIfNoEntry: false }) !== undefined) return { ...at, temporary: null, written: null };
+    const temporary = path.join(await this.#temporaries(), temporaryName());
+    return { ...at, temporary, written: heard(writeTemporary(temporary, bytes, this.#onStep)) };
+  }
+
+  async #link({ entry, bytes, target, temporary, written }: Staged): Promise<CreateOutcome> {
+    if (temporary !== null) {
+      await written;
+      if (linkNew(temporary, target)) {
+        this.#onStep?.('linked');
+        return 'created';
+      }
     }
     const found = this.#readFile(target, entry);
-    if (found === null) return this.#createOnce(segments, bytes, entry); // deleted since
-    if (Buffer.compare(found, bytes) !== 0) return 'conflict';
-    await syncFolder(); // the process that linked it may have died before this
-    return 'identical';
+    if (found === null) throw Object.assign(new Error('deleted since'), { code: 'ENOENT' });
+    return Buffer.compare(found, bytes) === 0 ? 'identical' : 'conflict';
   }
 
   async #temporaries(): Promise<string> {
@@ -193,6 +242,19 @@ export class FileStore implements ContentStore {
       throw storeFault(error, action, entry);
     }
   }
+}
+
+/** The same promise; its failure is reported where it is awaited, not as an unhandled one meanwhile. */
+function heard<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => undefined);
+  return promise;
+}
+
+function vanished(wanted: readonly Wanted[]): StoreError {
+  return new StoreError(
+    'store_unavailable',
+    `create of "${wanted[0]?.entry}" failed: its folder keeps vanishing; find out what removes it, then repeat`,
+  );
 }
 
 function refuseIrregular(stat: Stats, entry: string): void {

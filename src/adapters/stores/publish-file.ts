@@ -44,19 +44,8 @@ const SYNC_WRITE_LIMIT = 256 * 1024;
 /** `exists` says only that the name was taken; the caller compares. Throws the operating system's own error. */
 export async function publishFile(publication: Publication): Promise<'linked' | 'exists'> {
   const { temporary, target, bytes, syncFolder, onStep } = publication;
-  const fd = openSync(temporary, CREATE, FILE_MODE);
   try {
-    try {
-      fchmodSync(fd, FILE_MODE); // the umask may have taken bits away
-      onStep?.('opened');
-      if (bytes.length <= SYNC_WRITE_LIMIT) writeAllSync(fd, bytes);
-      else await writeAll(fd, bytes);
-      onStep?.('written');
-      await fsyncFile(fd);
-    } finally {
-      closeSync(fd);
-    }
-    onStep?.('synced');
+    await writeTemporary(temporary, bytes, onStep);
     if (!linkNew(temporary, target)) return 'exists';
     onStep?.('linked');
     await syncFolder();
@@ -66,6 +55,26 @@ export async function publishFile(publication: Publication): Promise<'linked' | 
     removeQuietly(temporary);
     onStep?.('temporary_removed');
   }
+}
+
+/** The bytes under their temporary name, durable. */
+export async function writeTemporary(
+  temporary: string,
+  bytes: Uint8Array,
+  onStep?: (step: PublishStep) => void,
+): Promise<void> {
+  const fd = openSync(temporary, CREATE, FILE_MODE);
+  try {
+    fchmodSync(fd, FILE_MODE); // the umask may have taken bits away
+    onStep?.('opened');
+    if (bytes.length <= SYNC_WRITE_LIMIT) writeAllSync(fd, bytes);
+    else await writeAll(fd, bytes);
+    onStep?.('written');
+    await fsyncFile(fd);
+  } finally {
+    closeSync(fd);
+  }
+  onStep?.('synced');
 }
 
 export function fsyncFile(fd: number): Promise<void> {
@@ -81,7 +90,8 @@ export function removeQuietly(file: string): void {
   }
 }
 
-function linkNew(temporary: string, target: string): boolean {
+/** Gives the file its final name, unless that is taken: then false. */
+export function linkNew(temporary: string, target: string): boolean {
   try {
     linkSync(temporary, target);
     return true;

@@ -1,6 +1,7 @@
 /**
  * Properties, with the real filesystem and a record of its fsyncs that says what a power loss would leave:
  * - a name is visible only when the bytes behind it are durable
+ * - of entries created in order, none is visible before those in front of it
  * - whenever a create answers `created` or `identical`, the entry and every folder above it are durable, also when the
  *   one who made them failed or died before its own fsync
  * - the same for appends to a checkpoint journal, and after a delete the name is durably gone
@@ -78,12 +79,12 @@ function expectContentsDurable(root: string): void {
   }
 }
 
-/** One create by one of three independent stores: some fsyncs fail, or the maker dies at a step. */
+/** One create, or several in order, by one of three independent stores: some fsyncs fail, or the maker dies at a step. */
 const attempt = fc.record({
-  entry: fc.constantFrom('a', 'f/a', 'f/b', 'f/g/a', 'h/i/j/a'),
+  entries: fc.uniqueArray(fc.constantFrom('a', 'f/a', 'f/b', 'f/g/a', 'h/i/j/a'), { minLength: 1, maxLength: 3 }),
   value: fc.constantFrom('one', 'two', ''),
   maker: fc.nat({ max: 2 }),
-  failing: fc.array(fc.boolean(), { maxLength: 5 }),
+  failing: fc.array(fc.boolean(), { maxLength: 8 }),
   dies: fc.option(fc.constantFrom(...PUBLISH_STEPS), { freq: 3 }),
 });
 
@@ -98,14 +99,25 @@ test('creates, with fsyncs that fail and makers that die', async () => {
         if (step === dies) throw new Error('died');
       };
       const stores = [0, 1, 2].map(() => fileStore(root, { onStep }));
-      for (const { entry, value, maker, failing, dies: at } of attempts) {
+      for (const { entries, value, maker, failing, dies: at } of attempts) {
         disk.failing = [...failing];
         dies = at;
-        const outcome = await stores[maker]?.create(entry, bytes(value)).catch(() => 'failed');
+        const wanted = entries.map((entry) => [entry, bytes(value)] as const);
+        const there = entries.map((entry) => real.existsSync(path.join(root, entry)));
+        const outcomes = (await stores[maker]?.createInOrder(wanted).catch(() => [])) ?? [];
         expectContentsDurable(root);
-        if (outcome !== 'created' && outcome !== 'identical') continue;
-        answered += 1;
-        expectDurable(root, path.join(root, entry));
+        for (const [index, entry] of entries.entries()) {
+          const file = path.join(root, entry);
+          // Nothing new behind an entry that is not there, or that is another's.
+          if (!there[index] && real.existsSync(file)) {
+            for (const before of entries.slice(0, index)) {
+              expect(real.readFileSync(path.join(root, before), 'utf8')).toBe(value);
+            }
+          }
+          if (outcomes[index] !== 'created' && outcomes[index] !== 'identical') continue;
+          answered += 1;
+          expectDurable(root, file);
+        }
       }
     }),
     { numRuns: 150 },
