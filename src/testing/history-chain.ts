@@ -52,7 +52,7 @@ export async function readChains(history: HistoryJson, converter: DataConverter 
 }
 
 class OpenChain {
-  private readonly keeper: ChainKeeper;
+  private keeper: ChainKeeper;
   private readonly digests = new Map<number, string>();
   private journalId: string | null;
 
@@ -62,6 +62,8 @@ class OpenChain {
   }
 
   take({ request, result }: { request: DriveRequest; result: DriveResult }): void {
+    // An author may ask for the same call again: that one starts from nothing.
+    if (request.expected_head === null) this.keeper = new ChainKeeper(request.plan, null);
     if (request.expected_head !== null) this.digests.set(request.expected_head.sequence, request.expected_head.digest);
     this.keeper.accept(result);
     this.journalId ??= this.keeper.journalId;

@@ -262,7 +262,7 @@ export class Rig {
   }
 
   /** Resets the latest execution to its very start; answers the new one. */
-  async reset(handle: PlanHandle): Promise<WorkflowHandle> {
+  async reset(handle: Pick<PlanHandle, 'workflowId'>): Promise<WorkflowHandle> {
     const { client } = this;
     const { workflowId } = handle;
     const { runId } = await client.workflow.getHandle(workflowId).describe();
