@@ -4,6 +4,7 @@
  */
 import { canonicalJson, isDigest } from '../recovery';
 import { Fields, type Dict } from '../fields';
+import { Refusal } from '../refusal';
 import { isRole } from './names';
 
 /** What follows when an approval is not there in time. `escalate` lets holders of one more role decide as well. */
@@ -41,8 +42,8 @@ export function mergeRules(rules: readonly (ApprovalRule | null)[], asked: boole
   const merged = new Map<string, ApprovalRule>();
   for (const rule of rules) {
     if (rule === null) continue;
-    const record = ruleToRecord(rule);
-    merged.set(canonicalJson(record), ruleFromRecord(record, 'approval_rule'));
+    const read = ruleFromRecord(ruleToRecord(rule), 'approval_rule');
+    merged.set(canonicalJson(ruleToRecord(read)), read);
   }
   if (merged.size === 0) return asked ? [ANY_APPROVAL] : [];
   return [...merged].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, rule]) => rule);
@@ -94,7 +95,13 @@ export function requirementFromRecord(value: unknown, path = 'requirement'): Req
   return requirement;
 }
 
+const MEMBERS: Record<keyof ApprovalRule, true> = { approvals: true, roles: true, signedRequest: true, deadline: true };
+
 export function ruleToRecord(rule: ApprovalRule): Dict {
+  // A misspelt member would quietly make a weaker rule.
+  if (Object.keys(rule).some((name) => !Object.hasOwn(MEMBERS, name))) {
+    throw new Refusal('invalid_record', `has a member other than ${Object.keys(MEMBERS).join(', ')}`, 'approval_rule');
+  }
   const { deadline } = rule;
   return {
     approvals: rule.approvals,
