@@ -66,6 +66,7 @@ export const REFUSED_EXITS: Record<RefusalCode, ExitName> = {
   journal_missing: 'invalid_input',
   plan_conflict: 'conflict',
   wrong_journal: 'conflict',
+  journal_conflict: 'conflict',
   no_adapter: 'no_adapter',
   journal_behind: 'review_required',
   content_missing: 'service_failure',

@@ -13,6 +13,7 @@ export const REFUSAL_CODES = [
   'journal_missing',
   'journal_behind',
   'journal_invalid',
+  'journal_conflict',
   'content_missing',
   'not_the_plans_workflow',
   'unknown_run',

@@ -1,0 +1,119 @@
+/**
+ * Every entry of one run, as a journal held them at one moment. Invariant: nothing is left out that another entry of the answer
+ * rests on, also while a driver writes: what came after the checkpoints that were listed first, and rests on later ones, stays out.
+ */
+import { Journal } from '../activities/journal';
+import type { Store } from '../ports';
+import { claimFromBytes } from '../rules/receipts/nonce-claim';
+import { slotFromBytes } from '../rules/sends/slot';
+
+const LINEAGE = /^lineage-([0-9]{4,})\/$/;
+const SENDS = 'sends';
+const CLAIMS = 'claims';
+
+/** Paths in byte order. `journal.json` is not among them. */
+export async function runEntries(store: Store, runId: string): Promise<readonly string[]> {
+  const heads = new Map<number, number>();
+  const paths: string[] = [];
+  for (const name of await store.list(runId)) {
+    const number = LINEAGE.exec(name)?.[1];
+    if (number === undefined) continue;
+    const files = await below(store, `${runId}/${name.slice(0, -1)}`);
+    heads.set(Number(number), newest(files));
+    paths.push(...files);
+  }
+  // Next the slots, as each rests on an epoch: whatever they rest on is there when it is listed after them.
+  paths.push(...(await slotsUnder(store, `${runId}/${SENDS}`, heads)));
+  for (const name of await store.list(runId)) {
+    if (LINEAGE.test(name) || name === `${SENDS}/`) continue;
+    if (name.endsWith('/')) paths.push(...(await below(store, `${runId}/${name.slice(0, -1)}`)));
+    else paths.push(`${runId}/${name}`);
+  }
+  paths.push(...(await claimsOf(store, runId)));
+  return paths.sort();
+}
+
+/** Every run that a journal holds, in order. */
+export async function runIds(store: Store): Promise<readonly string[]> {
+  const names = await store.list('');
+  return names.filter((name) => /^run_[0-9a-f]{32}\/$/.test(name)).map((name) => name.slice(0, -1));
+}
+
+async function below(store: Store, folder: string): Promise<readonly string[]> {
+  const paths: string[] = [];
+  for (const name of await store.list(folder)) {
+    if (name.endsWith('/')) paths.push(...(await below(store, `${folder}/${name.slice(0, -1)}`)));
+    else paths.push(`${folder}/${name}`);
+  }
+  return paths;
+}
+
+/** Sequence of the last checkpoint; a retired lineage has them all. */
+function newest(files: readonly string[]): number {
+  if (files.some((file) => file.endsWith('/retired.json'))) return Infinity;
+  const numbers = files.map((file) => Number(/checkpoint-([0-9]{20})\.json$/.exec(file)?.[1] ?? -1));
+  return Math.max(-1, ...numbers);
+}
+
+/** Slots and ends, but for those that were taken under a checkpoint behind `heads`. */
+async function slotsUnder(
+  store: Store,
+  folder: string,
+  heads: ReadonlyMap<number, number>,
+): Promise<readonly string[]> {
+  const all = await below(store, folder);
+  const left = new Set<string>();
+  for (const path of all) {
+    if (path.endsWith('.end')) continue;
+    const bytes = await store.read(path);
+    const head = bytes === null ? null : headOf(bytes);
+    if (head !== null && head.sequence > (heads.get(head.lineage) ?? -1)) left.add(path).add(`${path}.end`);
+  }
+  return all.filter((path) => !left.has(path));
+}
+
+/** Null of what is no slot: it is kept, for `verify` to speak of. */
+function headOf(bytes: Uint8Array): { readonly lineage: number; readonly sequence: number } | null {
+  try {
+    return slotFromBytes(bytes).head;
+  } catch {
+    return null;
+  }
+}
+
+async function claimsOf(store: Store, runId: string): Promise<readonly string[]> {
+  const paths: string[] = [];
+  for (const name of await store.list(CLAIMS)) {
+    const bytes = await store.read(`${CLAIMS}/${name}`);
+    if (bytes !== null && claimedBy(bytes) === runId) paths.push(`${CLAIMS}/${name}`);
+  }
+  return paths;
+}
+
+function claimedBy(bytes: Uint8Array): string | null {
+  try {
+    return claimFromBytes(bytes).runId;
+  } catch {
+    return null;
+  }
+}
+
+/** What a run needs of a content store: its salt, its operations, and the results that its slots name. */
+export async function contentEntries(journal: Store, contents: Store, runId: string): Promise<readonly string[]> {
+  const read = new Journal(journal);
+  const plan = await read.plan(runId);
+  const wanted = new Set([`salts/${runId}`]);
+  for (const { operationDigest } of plan?.effects ?? []) wanted.add(`operations/${hex(operationDigest)}`);
+  for (const key of await read.keysWithSlots(runId)) {
+    const recalled = await contents.read(`recalled/${key}`);
+    if (recalled !== null) wanted.add(`recalled/${key}`).add(`results/${hex(new TextDecoder().decode(recalled))}`);
+    for (const { end } of await read.slots(runId, key)) {
+      if (end?.resultDigest != null) wanted.add(`results/${hex(end.resultDigest)}`);
+    }
+  }
+  const present: string[] = [];
+  for (const path of [...wanted].sort()) if ((await contents.read(path)) !== null) present.push(path);
+  return present;
+}
+
+const hex = (digest: string): string => digest.slice(digest.indexOf(':') + 1);

@@ -1,0 +1,77 @@
+/**
+ * Writing one run into one file. Invariant: the file is new and private, and is there only when all of the run is in it; it is
+ * written entry by entry, so a large run needs no large memory.
+ */
+import { createHash } from 'node:crypto';
+import { open, rm } from 'node:fs/promises';
+import { Journal } from '../activities/journal';
+import type { Store } from '../ports';
+import {
+  closingToLine,
+  entryToLine,
+  headerToLine,
+  type ExportClosing,
+  type ExportEntry,
+  type ExportHeader,
+} from '../rules/export-record';
+import { Refusal } from '../rules/refusal';
+import { contentEntries, runEntries } from './run-entries';
+
+export interface Exported extends ExportClosing, ExportHeader {
+  readonly bytes: number;
+}
+
+/** Throws `EEXIST` when the file is there. */
+export async function exportRun(
+  journal: Store,
+  contents: Store | null,
+  runId: string,
+  file: string,
+): Promise<Exported> {
+  const header = { journalId: await new Journal(journal).id(), runId, contents: contents !== null };
+  const handle = await open(file, 'wx', 0o600);
+  try {
+    const hash = createHash('sha256');
+    let bytes = 0;
+    const write = async (line: string): Promise<void> => {
+      const text = Buffer.from(`${line}\n`);
+      hash.update(text);
+      bytes += text.length;
+      await handle.appendFile(text);
+    };
+    await write(headerToLine(header));
+    let entries = 0;
+    for await (const entry of entriesOf(journal, contents, runId)) {
+      await write(entryToLine(entry));
+      entries += 1;
+    }
+    const closing = { entries, digest: `sha256:${hash.copy().digest('hex')}` };
+    await write(closingToLine(closing));
+    await handle.sync();
+    return { ...header, ...closing, bytes };
+  } catch (fault) {
+    await rm(file, { force: true });
+    throw fault;
+  } finally {
+    await handle.close();
+  }
+}
+
+async function* entriesOf(journal: Store, contents: Store | null, runId: string): AsyncGenerator<ExportEntry> {
+  const paths = [...(await runEntries(journal, runId)), 'journal.json'].sort();
+  for (const path of paths) yield { store: 'journal', path, text: await textOf(journal, path) };
+  if (contents === null) return;
+  for (const path of await contentEntries(journal, contents, runId)) {
+    yield { store: 'contents', path, text: await textOf(contents, path) };
+  }
+}
+
+async function textOf(store: Store, path: string): Promise<string> {
+  const bytes = await store.read(path);
+  if (bytes === null) throw new Refusal('journal_invalid', 'an entry that was listed is gone', path);
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new Refusal('journal_invalid', 'is not text, so no driver wrote it', path);
+  }
+}
