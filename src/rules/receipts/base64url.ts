@@ -3,29 +3,40 @@
  * would take (padding, spare bits, foreign characters) is refused with `null`.
  */
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
-const VALUES = new Map([...ALPHABET].map((character, value) => [character.charCodeAt(0), value]));
+const NONE = 64;
+/** The value of each ASCII character. */
+const VALUES = Uint8Array.from({ length: 128 }, (_, code) => valueOf(code));
+
+function valueOf(code: number): number {
+  const value = ALPHABET.indexOf(String.fromCharCode(code));
+  return value < 0 ? NONE : value;
+}
 
 export function toBase64url(bytes: Uint8Array): string {
   let text = '';
-  for (let index = 0; index < bytes.length; index += 3) {
-    const [a = 0, b = 0, c = 0] = bytes.subarray(index, index + 3);
-    const four = [a >> 2, ((a & 3) << 4) | (b >> 4), ((b & 15) << 2) | (c >> 6), c & 63];
-    const used = Math.min(3, bytes.length - index) + 1;
-    for (const value of four.slice(0, used)) text += ALPHABET[value];
+  let held = 0;
+  let bits = 0;
+  for (let index = 0; index < bytes.length; index += 1) {
+    held = (held << 8) | (bytes[index] as number);
+    bits += 8;
+    while (bits >= 6) {
+      bits -= 6;
+      text += ALPHABET.charAt(held >> bits);
+      held &= (1 << bits) - 1;
+    }
   }
-  return text;
+  return bits === 0 ? text : text + ALPHABET.charAt(held << (6 - bits));
 }
 
 export function fromBase64url(text: string): Uint8Array | null {
-  const spare = text.length % 4;
-  if (spare === 1) return null;
+  if (text.length % 4 === 1) return null;
   const bytes = new Uint8Array(Math.floor((text.length * 3) / 4));
   let held = 0;
   let bits = 0;
   let end = 0;
   for (let index = 0; index < text.length; index += 1) {
-    const value = VALUES.get(text.charCodeAt(index));
-    if (value === undefined) return null;
+    const value = VALUES[text.charCodeAt(index)] ?? NONE;
+    if (value === NONE) return null;
     held = (held << 6) | value;
     bits += 6;
     if (bits < 8) continue;

@@ -148,8 +148,20 @@ function isRoles(value: unknown): value is string[] {
 
 /** A point of the prime-order group in its only encoding: under any other, a signature could count for two messages or keys. */
 function isPublicKey(value: unknown): value is string {
-  const bytes = typeof value === 'string' ? fromBase64url(value) : null;
-  if (bytes === null || bytes.length !== 32) return false;
+  if (typeof value !== 'string') return false;
+  if (soundKeys.has(value)) return true;
+  const bytes = fromBase64url(value);
+  if (bytes === null || bytes.length !== 32 || !isSoundPoint(bytes)) return false;
+  if (soundKeys.size >= MOST_REMEMBERED) soundKeys.clear();
+  soundKeys.add(value);
+  return true;
+}
+
+/** The check costs milliseconds a key, and a set is read again and again; what a point is never changes. */
+const soundKeys = new Set<string>();
+const MOST_REMEMBERED = 4_096;
+
+function isSoundPoint(bytes: Uint8Array): boolean {
   try {
     const point = ed25519.Point.fromBytes(bytes, false);
     return !point.isSmallOrder() && point.isTorsionFree();

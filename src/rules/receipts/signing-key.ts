@@ -9,7 +9,7 @@ import { Fields, parseRecord, type Dict } from '../fields';
 import { Refusal } from '../refusal';
 import { fromBase64url, toBase64url } from './base64url';
 import type { Signer } from './jws';
-import { isPerson, isRole } from './names';
+import { isKeyId, isPerson, isRole } from './names';
 
 export interface SigningKey extends Signer {
   readonly x: string;
@@ -51,20 +51,23 @@ export function signingKeyFromBytes(bytes: Uint8Array | string): SigningKey {
     at.oneOf('crv', ['Ed25519']);
     at.oneOf('use', ['sig']);
     at.oneOf('alg', ['EdDSA']);
-    const seed = fromBase64url(at.text('d', 'base64url of 32 bytes', (text) => fromBase64url(text)?.length === 32));
-    if (seed === null) return at.refuse('must be base64url of 32 bytes', 'd');
-    const x = toBase64url(ed25519.getPublicKey(seed));
-    at.text('x', 'the public half of "d"', (text) => text === x);
-    const key = {
-      kid: at.text('kid', 'the thumbprint of the key', (text) => text === thumbprint(x)),
-      seed,
-      x,
+    const secret = at.text('d', 'base64url of 32 bytes', is32Bytes);
+    const read = {
+      kid: at.text('kid', 'the thumbprint of the key', isKeyId),
+      x: at.text('x', 'base64url of 32 bytes', is32Bytes),
       person: at.text('countersign_person', 'a person such as person:example.org/reviewer-1', isPerson),
       roles: rolesOf(at),
     };
     at.end();
-    return key;
+    const seed = fromBase64url(secret) as Uint8Array;
+    if (toBase64url(ed25519.getPublicKey(seed)) !== read.x) at.refuse('is not the public half of "d"', 'x');
+    if (thumbprint(read.x) !== read.kid) at.refuse('is not the thumbprint of the key', 'kid');
+    return { ...read, seed };
   });
+}
+
+function is32Bytes(text: string): boolean {
+  return fromBase64url(text)?.length === 32;
 }
 
 function rolesOf(at: Fields): readonly string[] {
