@@ -10,6 +10,7 @@ import { MAX_LIFETIME_MS, admitDecision, type DecisionContext } from '../../../s
 import type { Claims } from '../../../src/rules/receipts/claims';
 import { signReceipt } from '../../../src/rules/receipts/jws';
 import type { RefusalCode } from '../../../src/rules/refusal';
+import { doorTable } from './door-table';
 import {
   APPROVER,
   AUDITOR,
@@ -70,6 +71,10 @@ const WRONG: readonly Row[] = [
 ];
 
 describe('a receipt', () => {
+  it.each(doorTable(CONTEXT))('of the table of doors: $what', ({ token, code }) => {
+    const answer = admitDecision(token, { ...CONTEXT, headDigest: null });
+    expect(answer.ok ? 'admitted' : answer.refusal.code).toBe(code);
+  });
   it.each(whole(ADMITTED))('is admitted: %s', (_what, name, claims, code, context) => {
     expect(outcome(name, claims, context)).toBe(code);
   });
