@@ -7,7 +7,8 @@ export { defineEffect, type DefinedEffect, type EffectOptions } from './effects'
 export { putContent, readContent } from './refs';
 export type { OrRef, Ref } from './rules/calls/ref';
 export { initJournal, type JournalMade } from './journal-init';
-export type { WorkerPolicy } from './activities/engine';
+export type { ApprovalPolicy } from './activities/engine';
+export type { ApprovalDeadline, ApprovalRule, DeadlineAction } from './rules/receipts/approval-rule';
 export {
   StoreError,
   type ContentCheck,
@@ -18,6 +19,7 @@ export {
   type EffectSink,
   type KeyEnforcement,
   type LookupStrength,
+  type Reviewers,
   type SideEffectClass,
   type SinkAnswer,
   type SinkContext,

@@ -10,11 +10,11 @@ import type { ReplayWorkerOptions, Worker, WorkerOptions, WorkerPlugin } from '@
 import ms from 'ms';
 import { DRIVE_ACTIVITY, STAGE_ACTIVITY } from './activities/contract';
 import { createActivities } from './activities/drive-activity';
-import type { EnginePoint, WorkerPolicy } from './activities/engine';
+import type { ApprovalPolicy, EnginePoint } from './activities/engine';
 import { Journal } from './activities/journal';
 import { Registry, type Effects } from './activities/registry';
 import { initJournal } from './journal-init';
-import { StoreError, type Store } from './ports';
+import { StoreError, type Reviewers, type Store } from './ports';
 import { refuseTwoSdkCopies } from './sdk-copies';
 
 export interface CountersignPluginOptions {
@@ -27,8 +27,10 @@ export interface CountersignPluginOptions {
    * @default none (enough for a Client or a replay)
    */
   readonly effects?: Effects;
-  /** What this worker demands beyond what a plan says. @default nothing */
-  readonly policy?: WorkerPolicy;
+  /** What approvals this worker demands beyond what a plan says. @default none */
+  readonly policy?: ApprovalPolicy;
+  /** The keys of those who may approve and resolve; see `countersign/reviewers`. @default nobody can */
+  readonly reviewers?: Reviewers;
   /** Make the journal when it is not there yet. For development only: a mistyped path would start a new journal. @default false */
   readonly development?: boolean;
   /** @internal */
@@ -50,7 +52,7 @@ export class CountersignPlugin implements WorkerPlugin, ClientPlugin {
       if (options.activities === undefined || !(name in options.activities)) continue;
       throw new Error(`An activity named "${name}" is already registered; add CountersignPlugin once only.`);
     }
-    const { store, contents, policy, at } = this.options;
+    const { store, contents, policy, reviewers, at } = this.options;
     const ours = createActivities(
       {
         store,
@@ -65,6 +67,7 @@ export class CountersignPlugin implements WorkerPlugin, ClientPlugin {
     return {
       ...options,
       activities: { ...options.activities, ...ours },
+        ...(reviewers === undefined ? {} : { reviewers }),
       shutdownGraceTime: Math.max(toMs(options.shutdownGraceTime, 0), this.registry.longestDeadlineMs),
       // Cancellation reaches an activity with its heartbeats: they must not be held back for longer than a moment.
       maxHeartbeatThrottleInterval: Math.min(toMs(options.maxHeartbeatThrottleInterval, 1_000), 1_000),

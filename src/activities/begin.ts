@@ -45,7 +45,7 @@ async function beginAnew(engine: Engine, caller: Caller, plan: GovernedPlan, lin
   if (!(await engine.journal.open(plan, { epoch: 1, owner, driver, lineage, scheduledAt }, lineage, head))) return null;
   await engine.at?.('epoch_taken');
   await engine.at?.('after_append');
-  return { held: { epoch: 1, owner, scheduledAt, turn: 'first' }, head };
+  return { held: { epoch: 1, owner, scheduledAt, begunAt: scheduledAt, turn: 'first' }, head };
 }
 
 async function open(engine: Engine, plan: GovernedPlan, lineage: number): Promise<RecoveryCheckpoint> {

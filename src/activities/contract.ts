@@ -29,7 +29,7 @@ export interface DriveRequest {
   /** The head that this history knows; null when it has seen none. */
   readonly expected_head: { readonly sequence: number; readonly digest: string } | null;
   /** A head that the journal must hold although this history has not seen what led there: a continued or resumed run. */
-  readonly known_head?: { readonly sequence: number; readonly digest: string } | null;
+  readonly known_head?: { readonly lineage?: number; readonly sequence: number; readonly digest: string } | null;
   /** The epoch of the last execution that came back to this Temporal run; null when none did, or the last one failed. */
   readonly epoch: number | null;
   /** A person asked this workflow to go on although another driver has taken over. */
@@ -41,6 +41,10 @@ export interface DriveRequest {
 export const PARKABLE_REFUSALS = [
   'no_adapter',
   'wrong_journal',
+  /** Answers of people that no result has acknowledged yet, as compact JWS. */
+  readonly receipts?: readonly string[];
+  /** Milliseconds for which this lineage has waited for its approval. */
+  readonly approval_waited?: number;
   'journal_missing',
   'journal_behind',
   'journal_invalid',
@@ -55,7 +59,13 @@ export function isParkable(code: RefusalCode): code is ParkableRefusal {
 
 /** Why a plan waits for a person. */
 export type ParkReason =
-  'approval_missing' | 'approval_expired' | 'ambiguous_effect' | 'effect_mismatch' | ParkableRefusal;
+  | 'approval_missing'
+  | 'approval_expired'
+  | 'approval_revoked'
+  | 'reviewers_unavailable'
+  | 'ambiguous_effect'
+  | 'effect_mismatch'
+  | ParkableRefusal;
 
 /** What one committed effect gave back: its digest in the content store, and the fields that its definition lists. */
 export interface EffectResultRecord {
@@ -75,7 +85,13 @@ export interface PreviewedEffect {
 export type DriveStatus =
   /** The chain is terminal. */
   | { readonly status: 'done'; readonly results?: readonly EffectResultRecord[] }
-  | { readonly status: 'parked'; readonly reason: ParkReason; readonly message: string }
+  /** `question`: what people can answer (`questionFromRecord`); null where nobody is known who could. */
+  | {
+      readonly status: 'parked';
+      readonly reason: ParkReason;
+      readonly message: string;
+      readonly question?: Dict | null;
+    }
   /** Ask again after `ms`; the wait counts for the listed `[ordinal, attempt]` pairs. */
   | {
       readonly status: 'waiting';
@@ -96,6 +112,12 @@ export type DriveResult = DriveStatus & {
   /** The head of the chain after `steps`; null while there is none. The workflow must come to the same digest. */
   readonly head: { readonly sequence: number; readonly digest: string } | null;
   /** The chain was there and terminal before this request, so nothing was sent for it. */
+/** What became of one of the request's receipts: kept, by whichever driver, or refused for good. */
+export interface ReceiptAnswer {
+  readonly receipt: string;
+  readonly refused: { readonly code: RefusalCode; readonly message: string } | null;
+}
+
   readonly replayed: boolean;
   /** One witness for each checkpoint behind `expected_head`, oldest first (checkpoint 0 follows from the plan alone). */
   readonly steps: readonly Dict[];
@@ -105,6 +127,7 @@ export type DriveResult = DriveStatus & {
 export const STAGE_ACTIVITY = 'countersign.stage';
 
 export interface StagedCall {
+  readonly receipts?: readonly ReceiptAnswer[];
   /** The name of the effect in the worker's record of effects. */
   readonly effect: string;
   readonly id: string;

@@ -6,13 +6,13 @@ import { randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
-import type { Store } from '../ports';
+import type { Reviewers, Store } from '../ports';
 import { driverDigest } from '../rules/plans/identity';
 import { Contents } from './contents';
 import { DRIVE_ACTIVITY, STAGE_ACTIVITY, type CountersignActivities } from './contract';
 import { withDeadline } from './deadline';
 import { drive } from './drive';
-import type { Caller, Engine, EnginePoint, WorkerPolicy } from './engine';
+import type { ApprovalPolicy, Caller, Engine, EnginePoint } from './engine';
 import { Journal } from './journal';
 import { Registry, type Effects } from './registry';
 import { stageFor } from './stage';
@@ -21,7 +21,8 @@ export interface DriveOptions {
   readonly store: Store;
   readonly contents: Store;
   readonly effects: Effects;
-  readonly policy?: WorkerPolicy;
+  readonly policy?: ApprovalPolicy;
+  readonly reviewers?: Reviewers;
   /** True from the moment that the worker is asked to shut down. */
   readonly shuttingDown: () => boolean;
   readonly at?: (point: EnginePoint) => void | Promise<void>;
@@ -42,6 +43,7 @@ export function createEngine(
     contents: new Contents(options.contents),
     registry,
     policy: options.policy ?? null,
+    reviewers: options.reviewers ?? null,
     newOwner,
     now: Date.now,
     monotonic: () => performance.now(),

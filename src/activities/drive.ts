@@ -7,7 +7,8 @@ import type { Dict } from '../rules/fields';
 import { carrierWorkflowId, workflowIdDigest } from '../rules/plans/identity';
 import { effectRecords, openingCheckpoint, planFromRecord, type GovernedPlan } from '../rules/plans/plan';
 import { Refusal } from '../rules/refusal';
-import { witnessToRecord, witnessToText } from '../rules/sends/witness';
+import { witnessToRecord } from '../rules/sends/witness';
+import { adopt } from './adopt';
 import { begin } from './begin';
 import { isParkable, type DriveRequest, type DriveResult, type DriveStatus } from './contract';
 import type { Caller, Engine } from './engine';
@@ -47,12 +48,11 @@ async function checkedDrive(engine: Engine, caller: Caller, request: DriveReques
   }
   const known = await engine.journal.plan(plan.runId);
   if (known !== null && known.planDigest !== plan.planDigest) throw planConflict();
-  const chain = await engine.journal.chain(plan.runId, request.lineage);
-  const adopted = await adopt(engine, request, plan, chain);
+  const adopted = await adopt(engine, request, plan, found.journal_id, known !== null);
   found.steps = adopted.steps;
-  const last = chain.at(-1);
-  if (adopted.upTo !== undefined) found.head = headOf(adopted.upTo);
-  if (adopted.upTo !== last) return { ...found, status: 'stopped', epoch: request.epoch, replayed: true };
+  const last = adopted.head;
+  if (last !== undefined) found.head = headOf(last);
+  if (!adopted.complete) return { ...found, status: 'stopped', epoch: request.epoch, replayed: true };
   if (last !== undefined && isTerminalPhase(last.phase)) {
     return { ...found, status: 'done', results: await recall(engine, plan, last), replayed: true };
   }
@@ -62,22 +62,26 @@ async function checkedDrive(engine: Engine, caller: Caller, request: DriveReques
     return { ...found, ...(await preview(engine, caller, plan, last ?? openingCheckpoint(plan), targets)) };
   }
 
+  const { lineage } = adopted;
   const claim = { held: request.epoch, reclaim: request.reclaim };
   const there = { planned: known !== null, head: last };
-  const { held, head } = await begin(engine, caller, plan, request.lineage, claim, there);
+  const { held, head } = await begin(engine, caller, plan, lineage, claim, there);
   if (held === null) return { ...found, status: 'fenced' };
   // From here on a refusal is a question to a person: somebody, perhaps we, may have sent something.
   found.head = headOf(head);
   if (held.turn === 'take_over' || request.intent === 'cancel') {
-    await closeSlots(engine, plan.runId, held, head, request.lineage);
+    await closeSlots(engine, plan.runId, held, head, lineage);
   }
-  const rounds = new Rounds(engine, caller, plan, request, held, targets, head);
+  const { journal_id: journalId } = found;
+  const rounds = new Rounds(engine, caller, request, { plan, journalId, targets, held, head, adopted });
   const ended = await rounds.run();
-  const status = ended.status === 'done' ? { ...ended, results: await recall(engine, plan, rounds.head) } : ended;
+  const { ledger, answers } = rounds;
+  const status = ended.status === 'done' ? { ...ended, results: await recall(engine, plan, ledger.head) } : ended;
   await engine.at?.('returning');
-  const epoch = status.status === 'fenced' || rounds.lost ? null : held.epoch;
-  const steps = [...found.steps, ...rounds.steps.map(witnessToRecord)];
-  return { ...found, ...status, epoch, steps, head: headOf(rounds.head) };
+  const epoch = status.status === 'fenced' || ledger.lost ? null : held.epoch;
+  const steps = [...found.steps, ...ledger.steps.map(witnessToRecord)];
+  const receipts = answers.length === 0 ? {} : { receipts: answers };
+  return { ...found, ...status, ...receipts, epoch, steps, head: headOf(ledger.head) };
 }
 
 /** While there is no chain, a refusal means that nothing happened; later it is a question to a person. */
@@ -104,42 +108,6 @@ function refuseStranger(plan: GovernedPlan, request: DriveRequest, caller: Calle
       `only the workflow ${carrierWorkflowId(plan.runId)}, or the plan's own origin, may drive this run`,
     );
   }
-}
-
-/** More than this in one result would come near what Temporal takes; the next execution hands over the rest. */
-const MOST_ADOPTED_BYTES = 512 * 1024;
-
-/** The witnesses of what in the chain this history has not seen, oldest first, and the checkpoint that they lead to. */
-async function adopt(
-  engine: Engine,
-  request: DriveRequest,
-  plan: GovernedPlan,
-  chain: readonly RecoveryCheckpoint[],
-): Promise<{ readonly steps: readonly Dict[]; readonly upTo: RecoveryCheckpoint | undefined }> {
-  const expected = request.expected_head;
-  for (const known of [expected, request.known_head ?? null]) {
-    if (known === null || chain[known.sequence]?.checkpointDigest === known.digest) continue;
-    throw new Refusal(
-      'journal_behind',
-      'the journal does not hold the head that this history knows; restore the journal, or resume from another copy',
-    );
-  }
-  const first = chain[0];
-  if (expected === null && first !== undefined) {
-    if (first.checkpointDigest !== openingCheckpoint(plan).checkpointDigest) throw planConflict();
-  }
-  const steps: Dict[] = [];
-  let index = (expected?.sequence ?? 0) + 1;
-  for (let bytes = 0; index < chain.length && bytes < MOST_ADOPTED_BYTES; index += 1) {
-    const [previous, next] = [chain[index - 1], chain[index]] as [RecoveryCheckpoint, RecoveryCheckpoint];
-    const witness = await engine.journal.justification(request.run_id, previous, next);
-    if (witness === null) {
-      throw new Refusal('journal_invalid', `checkpoint ${index} of lineage ${request.lineage} has no witness`);
-    }
-    bytes += witnessToText(witness).length;
-    steps.push(witnessToRecord(witness));
-  }
-  return { steps, upTo: chain[Math.min(index, chain.length) - 1] };
 }
 
 async function loadTargets(engine: Engine, plan: GovernedPlan): Promise<readonly Target[]> {

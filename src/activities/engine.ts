@@ -2,6 +2,8 @@
  * What every part of `drive` works with. Invariant: the engine knows no Temporal, so the same code is driven by the activity
  * and by the model-based tests; all that differs comes in through this interface.
  */
+import type { Reviewers } from '../ports';
+import type { ApprovalRule } from '../rules/receipts/approval-rule';
 import type { Contents } from './contents';
 import type { Journal } from './journal';
 import type { Registry } from './registry';
@@ -20,17 +22,19 @@ export const ENGINE_POINTS = [
 ] as const;
 export type EnginePoint = (typeof ENGINE_POINTS)[number];
 
-/** What a worker demands of a tool beyond what a plan says. */
-export interface WorkerPolicy {
-  /** True when this operation must not be sent without an approval. `operation` is content: do not log it. */
-  approvalRequired(toolId: string, operation: unknown): boolean;
-}
+/**
+ * What approval a worker demands for one operation beyond what its plan says; null for none. `operation` is content: do not log
+ * it. Pure: the same operation must always get the same rule.
+ */
+export type ApprovalPolicy = (toolId: string, operation: unknown) => ApprovalRule | null;
 
 export interface Engine {
   readonly journal: Journal;
   readonly contents: Contents;
   readonly registry: Registry;
-  readonly policy: WorkerPolicy | null;
+  readonly policy: ApprovalPolicy | null;
+  /** Null: this worker knows nobody who could decide. */
+  readonly reviewers: Reviewers | null;
   /** A fresh random owner token: `own_` and 32 hex digits. */
   newOwner(): string;
   /** Unix milliseconds. */

@@ -8,6 +8,7 @@
  *   <run>/witnesses/<checkpoint>/<witness>.json
  *   <run>/epochs/000001
  *   <run>/sends/<key>/0001, 0001.end
+ *   <run>/receipts, resolutions, lineages; claims/    (`ReceiptFiles`)
  */
 import {
   RecoveryCheckpoint,
@@ -21,6 +22,7 @@ import {
 import { StoreError, type CreateOutcome, type Store } from '../ports';
 import { journalIdFromBytes } from '../rules/journal-record';
 import { parseRecord } from '../rules/fields';
+import { lineageName } from '../rules/receipts/lineage-record';
 import { planFromRecord, planToRecord, type GovernedPlan } from '../rules/plans/plan';
 import { contentJson } from '../rules/plans/content-json';
 import { Refusal } from '../rules/refusal';
@@ -37,15 +39,14 @@ import {
   type SlotRecord,
 } from '../rules/sends/slot';
 import { deriveNext, witnessFromBytes, witnessToText, type Witness } from '../rules/sends/witness';
+import { Entries, type Entry } from './entries';
+import { ReceiptFiles } from './receipt-files';
 
 export function lineageFolder(lineage: number): string {
-  return `lineage-${String(lineage).padStart(4, '0')}`;
+  return `lineage-${lineageName(lineage)}`;
 }
 
-const encoder = new TextEncoder();
 const hex = (digest: string): string => digest.slice(digest.indexOf(':') + 1);
-
-type Entry = readonly [path: string, text: string];
 
 const epochPath = (runId: string, epoch: number): string => `${runId}/epochs/${epochName(epoch)}`;
 
@@ -55,24 +56,30 @@ function checkpointEntry(runId: string, lineage: number, checkpoint: RecoveryChe
 }
 
 export class Journal {
-  constructor(private readonly store: Store) {}
+  private readonly entries: Entries;
+
+  constructor(store: Store) {
+    this.entries = new Entries(store);
+  }
+
+  /** What people said about one run. */
+  receipts(runId: string): ReceiptFiles {
+    return new ReceiptFiles(this.entries, runId);
+  }
 
   /** The random id of this journal; refuses a folder that `journal init` never made. */
   async id(): Promise<string> {
-    const bytes = await this.store.read('journal.json');
-    if (bytes === null) {
-      throw new Refusal('journal_missing', 'this store holds no journal; make one with "countersign journal init"');
-    }
-    return entry('journal.json', () => journalIdFromBytes(bytes));
+    const id = await this.entries.read('journal.json', journalIdFromBytes);
+    if (id !== null) return id;
+    throw new Refusal('journal_missing', 'this store holds no journal; make one with "countersign journal init"');
   }
 
-  async plan(runId: string): Promise<GovernedPlan | null> {
-    const bytes = await this.store.read(`${runId}/plan.json`);
-    return bytes === null ? null : entry(`${runId}/plan.json`, () => parseRecord(bytes, 'plan', planFromRecord));
+  plan(runId: string): Promise<GovernedPlan | null> {
+    return this.entries.read(`${runId}/plan.json`, (bytes) => parseRecord(bytes, 'plan', planFromRecord));
   }
 
   async createPlan(plan: GovernedPlan): Promise<void> {
-    const outcome = await this.create(`${plan.runId}/plan.json`, contentJson(planToRecord(plan)));
+    const outcome = await this.entries.create(`${plan.runId}/plan.json`, contentJson(planToRecord(plan)));
     if (outcome === 'conflict') throw planConflict();
   }
 
@@ -93,8 +100,8 @@ export class Journal {
   /** A stored witness that derives `next` from `previous`, or null when none does: then `next` is not justified. */
   async justification(runId: string, previous: RecoveryCheckpoint, next: RecoveryCheckpoint): Promise<Witness | null> {
     const folder = `${runId}/witnesses/${hex(next.checkpointDigest)}`;
-    for (const name of await this.store.list(folder)) {
-      const bytes = await this.store.read(`${folder}/${name}`);
+    for (const name of await this.entries.list(folder)) {
+      const bytes = await this.entries.bytes(`${folder}/${name}`);
       const witness = bytes === null ? null : readable(() => witnessFromBytes(bytes));
       if (witness !== null && derives(previous, next, witness)) return witness;
     }
@@ -111,10 +118,10 @@ export class Journal {
   ): Promise<CreateOutcome> {
     validateSuccessor(previous, next, Number(next.sequence));
     const checkpoint = checkpointEntry(runId, lineage, next);
-    if (witness === null) return this.create(...checkpoint);
+    if (witness === null) return this.entries.create(...checkpoint);
     const text = witnessToText(witness);
     const path = `${runId}/witnesses/${hex(next.checkpointDigest)}/${sha256Hex(text)}.json`;
-    return (await this.createInOrder([[path, text], checkpoint]))[1] ?? 'conflict';
+    return (await this.entries.createInOrder([[path, text], checkpoint]))[1] ?? 'conflict';
   }
 
   /**
@@ -122,7 +129,7 @@ export class Journal {
    * somebody else was first with the epoch; then no checkpoint was written.
    */
   async open(plan: GovernedPlan, epoch: EpochRecord, lineage: number, opening: RecoveryCheckpoint): Promise<boolean> {
-    const [planned, taken, opened] = await this.createInOrder([
+    const [planned, taken, opened] = await this.entries.createInOrder([
       [`${plan.runId}/plan.json`, contentJson(planToRecord(plan))],
       [epochPath(plan.runId, epoch.epoch), epochToText(epoch)],
       checkpointEntry(plan.runId, lineage, opening),
@@ -132,27 +139,21 @@ export class Journal {
   }
 
   async epochs(runId: string): Promise<readonly EpochRecord[]> {
-    const names = await this.store.list(`${runId}/epochs`);
-    return Promise.all(
-      names.map(async (name) => {
-        const path = `${runId}/epochs/${name}`;
-        const bytes = await this.mustRead(path);
-        return entry(path, () => epochFromBytes(bytes));
-      }),
-    );
+    const names = await this.entries.list(`${runId}/epochs`);
+    return Promise.all(names.map((name) => this.entries.mustRead(`${runId}/epochs/${name}`, epochFromBytes)));
   }
 
   takeEpoch(runId: string, record: EpochRecord): Promise<CreateOutcome> {
-    return this.settled(epochPath(runId, record.epoch), epochToText(record));
+    return this.entries.settle(epochPath(runId, record.epoch), epochToText(record));
   }
 
   async isLatestEpoch(runId: string, epoch: number): Promise<boolean> {
-    return (await this.store.read(epochPath(runId, epoch + 1))) === null;
+    return (await this.entries.bytes(epochPath(runId, epoch + 1))) === null;
   }
 
   /** Every key of the run that any driver ever took a slot for. */
   async keysWithSlots(runId: string): Promise<ReadonlySet<string>> {
-    const names = await this.store.list(`${runId}/sends`);
+    const names = await this.entries.list(`${runId}/sends`);
     return new Set(names.map((name) => name.replace(/\/$/, '')));
   }
 
@@ -160,83 +161,40 @@ export class Journal {
     const folder = `${runId}/sends/${key}`;
     const ends = new Map<number, SendEnd>();
     const records = new Map<number, SlotRecord>();
-    for (const name of await this.store.list(folder)) {
+    for (const name of await this.entries.list(folder)) {
       const attempt = parseAttemptName(name);
       if (attempt === null) throw new Refusal('journal_invalid', 'holds an entry that is no slot', `sends/${key}`);
       const path = `${folder}/${name}`;
-      const bytes = await this.mustRead(path);
-      if (attempt.end)
-        ends.set(
-          attempt.attempt,
-          entry(path, () => endFromBytes(bytes)),
-        );
-      else
-        records.set(
-          attempt.attempt,
-          entry(path, () => slotFromBytes(bytes)),
-        );
+      if (attempt.end) ends.set(attempt.attempt, await this.entries.mustRead(path, endFromBytes));
+      else records.set(attempt.attempt, await this.entries.mustRead(path, slotFromBytes));
     }
     return [...records].map(([attempt, record]) => ({ attempt, record, end: ends.get(attempt) ?? null }));
   }
 
   /** True when this very call, or an unclear earlier one of the same owner, created the slot. */
   async takeSlot(runId: string, key: string, attempt: number, record: SlotRecord): Promise<boolean> {
-    const outcome = await this.settled(`${runId}/sends/${key}/${attemptName(attempt)}`, slotToText(record));
+    const outcome = await this.entries.settle(`${runId}/sends/${key}/${attemptName(attempt)}`, slotToText(record));
     return outcome !== 'conflict';
   }
 
   async endSlot(runId: string, key: string, attempt: number, end: SendEnd): Promise<void> {
-    const outcome = await this.create(`${runId}/sends/${key}/${attemptName(attempt)}.end`, endToText(end));
+    const outcome = await this.entries.create(`${runId}/sends/${key}/${attemptName(attempt)}.end`, endToText(end));
     if (outcome === 'conflict') {
       throw new Refusal('journal_invalid', 'this slot already has another end', `sends/${key}/${attemptName(attempt)}`);
     }
-  }
-
-  private create(path: string, text: string): Promise<CreateOutcome> {
-    return this.store.create(path, encoder.encode(text));
-  }
-
-  private async createInOrder(entries: readonly Entry[]): Promise<readonly CreateOutcome[]> {
-    if (this.store.createInOrder !== undefined) {
-      return this.store.createInOrder(entries.map(([path, text]) => [path, encoder.encode(text)]));
-    }
-    const outcomes: CreateOutcome[] = [];
-    for (const [path, text] of entries) {
-      const outcome = await this.create(path, text);
-      outcomes.push(outcome);
-      if (outcome === 'conflict') break;
-    }
-    return outcomes;
-  }
-
-  /** A create that threw may still have happened: reading it back settles who won, because every text is unique. */
-  private async settled(path: string, text: string): Promise<CreateOutcome> {
-    try {
-      return await this.create(path, text);
-    } catch (fault) {
-      const bytes = await this.store.read(path);
-      if (bytes === null) throw fault;
-      return new TextDecoder().decode(bytes) === text ? 'identical' : 'conflict';
-    }
-  }
-
-  private async mustRead(path: string): Promise<Uint8Array> {
-    const bytes = await this.store.read(path);
-    if (bytes === null) throw new Refusal('journal_invalid', 'an entry that was listed is gone', path);
-    return bytes;
   }
 
   private view(folder: string): CheckpointFolderView {
     const sizes = new Map<string, Uint8Array>();
     let kinds = new Map<string, 'file' | 'directory'>();
     const read = async (name: string): Promise<Uint8Array> => {
-      const bytes = sizes.get(name) ?? (await this.mustRead(`${folder}/${name}`));
+      const bytes = sizes.get(name) ?? (await this.entries.mustRead(`${folder}/${name}`, (whole) => whole));
       sizes.delete(name);
       return bytes;
     };
     return {
       names: async () => {
-        const listed = await this.store.list(folder);
+        const listed = await this.entries.list(folder);
         kinds = new Map(listed.map((name) => [name.replace(/\/$/, ''), name.endsWith('/') ? 'directory' : 'file']));
         return [...kinds.keys()];
       },
@@ -266,16 +224,6 @@ function derives(previous: RecoveryCheckpoint, next: RecoveryCheckpoint, witness
 /** A store's fault that another try may not meet; one that speaks of the entry itself stays with the journal. */
 function isPassing(cause: unknown): cause is StoreError {
   return cause instanceof StoreError && cause.code !== 'store_unsafe_entry' && cause.code !== 'store_entry_too_large';
-}
-
-/** Whatever is wrong with an entry is a fault of the journal, never of the request that came upon it. */
-function entry<T>(path: string, read: () => T): T {
-  try {
-    return read();
-  } catch (fault) {
-    if (!(fault instanceof Refusal) && !(fault instanceof RecoveryError)) throw fault;
-    throw new Refusal('journal_invalid', `holds an entry that is refused (${fault.message})`, path);
-  }
 }
 
 /** Unreadable is as good as not there: it can justify nothing. */

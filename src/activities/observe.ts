@@ -4,12 +4,13 @@
  */
 import type { RecoveryCheckpoint } from '../rules/recovery';
 import { commitEvidenceDigest } from '../rules/sends/evidence';
-import { judge, type Verdict } from '../rules/sends/proof';
+import { judge, type Attestation, type Facts, type Verdict } from '../rules/sends/proof';
 import type { Slot } from '../rules/sends/slot';
 import type { ProvenObservation } from '../rules/sends/witness';
 import type { DriveRequest } from './contract';
 import type { Caller, Engine } from './engine';
 import { lookUp, type Target } from './look-up';
+import type { Permission } from './permission';
 import { traitsOf } from './registry';
 import { waitedFor, type Held } from './takeover';
 
@@ -18,6 +19,8 @@ export interface Known {
   readonly slots: readonly Slot[];
   readonly waitedMs: (attempt: number) => number;
   readonly verdict: Verdict;
+  /** What a person said of it, where nothing else could tell. */
+  readonly attested: Attestation | null;
 }
 
 export async function observeAll(
@@ -28,6 +31,7 @@ export async function observeAll(
   head: RecoveryCheckpoint,
   targets: readonly Target[],
   request: Pick<DriveRequest, 'waited' | 'intent'>,
+  permission: Permission | null = null,
 ): Promise<readonly Known[]> {
   const used = await engine.journal.keysWithSlots(runId);
   const slots = await Promise.all(
@@ -40,7 +44,7 @@ export async function observeAll(
   const refused = slots.some((list) => list.some(({ end }) => end?.outcome === 'refused'));
   const ending = refused || request.intent === 'cancel';
   const claimed = new Map(request.waited.map(([ordinal, attempt, ms]) => [`${ordinal}/${attempt}`, ms]));
-  return targets.map((target, index) => {
+  const found = targets.map((target, index) => {
     const own = slots[index] ?? [];
     const waitedMs = (attempt: number): number => {
       const ms = claimed.get(`${target.ordinal}/${attempt}`) ?? 0;
@@ -52,7 +56,7 @@ export async function observeAll(
         caller,
       );
     };
-    const verdict = judge({
+    const facts: Facts = {
       traits: traitsOf(target.definition),
       operationDigest: target.item.operationDigest,
       committed: head.effects[target.ordinal]?.state === 'committed',
@@ -61,9 +65,32 @@ export async function observeAll(
       waitedMs,
       ending,
       now,
-    });
-    return { target, slots: own, waitedMs, verdict };
+    };
+    return { target, slots: own, waitedMs, verdict: judge(facts), attested: null, facts };
   });
+  if (permission === null) return found;
+  return Promise.all(
+    found.map((known) => {
+      const evidence = head.effects[known.target.ordinal]?.commitEvidenceDigest ?? null;
+      return mayNeedAWord(known, evidence) ? withWord(known, known.facts, evidence, permission) : known;
+    }),
+  );
+}
+
+/** In doubt; or found under another name than the one under which the chain has it, which a person may have given. */
+function mayNeedAWord({ verdict, target }: Known, evidence: string | null): boolean {
+  if (verdict.state === 'ambiguous') return true;
+  if (verdict.state !== 'committed' || evidence === null) return false;
+  return commitEvidenceDigest({ ...target.item, externalId: verdict.externalId }) !== evidence;
+}
+
+async function withWord(known: Known, facts: Facts, evidence: string | null, permission: Permission): Promise<Known> {
+  const attested = await permission.attestation(known.target, evidence);
+  if (attested?.says === 'committed' && known.verdict.state === 'committed') {
+    const { externalId } = attested;
+    return { ...known, attested, verdict: { state: 'committed', proof: 'attested', externalId } };
+  }
+  return { ...known, attested, verdict: judge({ ...facts, attested }) };
 }
 
 /** What the decision may rely on; null while an effect must still be waited for. */

@@ -4,55 +4,153 @@
  */
 import type { RecoveryCheckpoint, RecoveryDecision } from '../rules/recovery';
 import type { GovernedPlan } from '../rules/plans/plan';
-import { deriveNext, type ProvenObservation, type Witness, type WitnessStep } from '../rules/sends/witness';
-import type { DriveRequest, DriveStatus, ParkReason } from './contract';
+import type { Decision } from '../rules/receipts/decision';
+import { questionToRecord } from '../rules/receipts/question';
+import { Refusal } from '../rules/refusal';
+import type { Ground } from '../rules/sends/ground';
+import {
+  decideOn,
+  witnessFromRecord,
+  type ProvenObservation,
+  type Witness,
+  type WitnessStep,
+} from '../rules/sends/witness';
+import { openingWitness, type Adopted } from './adopt';
+import { ask, doubtfulIn } from './ask';
+import type { DriveRequest, DriveStatus, ParkReason, ReceiptAnswer } from './contract';
 import type { Caller, Engine } from './engine';
+import { Ledger } from './ledger';
 import type { Target } from './look-up';
 import { observeAll, proven, type Known } from './observe';
+import { Permission, type Standing } from './permission';
+import { receive } from './receive';
+import { reviewMessage, reviewReason, waitStatus } from './rest';
 import { sendBatch, type BatchEnd } from './send-batch';
 import { retryPauseMs } from './send';
-import type { Held } from './takeover';
+import { closeSlots, type Held } from './takeover';
+
+/** Where a drive stands when its rounds begin. */
+export interface Place {
+  readonly plan: GovernedPlan;
+  readonly journalId: string;
+  readonly targets: readonly Target[];
+  readonly held: Held;
+  readonly head: RecoveryCheckpoint;
+  readonly adopted: Adopted;
+}
 
 /** A drive comes back by itself after this long, so that its history stays fresh and its time-outs can be short. */
 const LONGEST_DRIVE_MS = 10 * 60_000;
 
 export class Rounds {
-  /** The witnesses of the checkpoints that this execution appended. */
-  readonly steps: Witness[] = [];
-  /** Another driver came in between: the epoch must be taken anew. */
-  lost = false;
+  readonly ledger: Ledger;
+  /** What became of the receipts that came with the request. */
+  answers: readonly ReceiptAnswer[] = [];
   private readonly started: number;
+  private permission: Permission;
+  /** Nothing is sent any more: every slot that somebody could still take is closed. */
+  private ending = false;
 
   constructor(
     private readonly engine: Engine,
     private readonly caller: Caller,
-    private readonly plan: GovernedPlan,
     private readonly request: DriveRequest,
-    private readonly held: Held,
-    private readonly targets: readonly Target[],
-    /** The head that this execution has come to. */
-    public head: RecoveryCheckpoint,
+    private readonly place: Place,
   ) {
     this.started = engine.monotonic();
+    this.ledger = new Ledger(engine, place.held, place.adopted.lineage, place.head);
+    this.permission = this.permissionHere(request.approval_waited ?? 0);
   }
 
   async run(): Promise<DriveStatus> {
-    if (this.request.intent === 'cancel') return this.cancel();
-    if (this.approvalMissing()) return park('approval_missing', 'the plan, or this worker’s policy, wants an approval');
+    try {
+      return await this.drive();
+    } catch (fault) {
+      if (!(fault instanceof Refusal) || fault.code !== 'reviewers_unavailable') throw fault;
+      return { status: 'parked', reason: fault.code, message: fault.message, question: null };
+    }
+  }
+
+  private async drive(): Promise<DriveStatus> {
+    if (this.place.adopted.unwritten !== null) await this.openNext(this.place.adopted.unwritten);
+    const turned = await this.hear();
+    if (turned !== null) return turned;
+    const standing = await this.permission.standing(this.ledger.head);
+    if (standing.standing === 'denied') return this.end('denied', standing.ground);
+    if (this.ledger.head.phase === 'planned') {
+      if (standing.standing === 'wanting') return this.park(standing.reason, standing.message);
+      if (standing.ground !== null && !(await this.approve(standing.ground))) return { status: 'stopped' };
+    }
     for (;;) {
       const known = await this.observe();
       const waiting = waitStatus(known);
       if (waiting !== null) return waiting;
       const refusal = refusalIn(known);
-      if (refusal !== null) return this.stopAs('refused', known, refusal);
+      if (refusal !== null) return this.stopAs('refused', known, { refusal });
+      const forbidden = await this.forbidden(known);
+      if (forbidden !== null) return forbidden;
       const decision = await this.append('advance', known);
       if (decision === null) return { status: 'stopped' };
-      if (decision.disposition === 'review_required') return park(reviewReason(decision), reviewMessage(decision));
-      if (this.head.phase === 'completed') return { status: 'done' };
+      if (decision.disposition === 'review_required') {
+        return this.park(reviewReason(decision), reviewMessage(decision));
+      }
+      if (this.ledger.head.phase === 'completed') return { status: 'done' };
       if (decision.disposition === 'complete') continue;
       const status = await this.after(await this.send(known, decision));
       if (status !== null) return status;
     }
+  }
+
+  /** What people have said since, and whatever follows from it at once; null to go on. */
+  private async hear(): Promise<DriveStatus | null> {
+    const { engine, request, permission } = this;
+    const { held } = this.place;
+    const cancelled = request.intent === 'cancel';
+    const tokens = request.receipts ?? [];
+    // Whoever drove last, and came back, has heard all that there was.
+    const mayHaveSpoken = tokens.length > 0 || permission.rules.length > 0 || held.turn === 'take_over' || cancelled;
+    if (!mayHaveSpoken) return null;
+    if (tokens.length > 0) {
+      const position = {
+        head: this.ledger.head,
+        standing: await permission.standing(this.ledger.head),
+        doubtful: doubtfulIn(this.ledger.head, await this.witness()),
+      };
+      this.answers = await receive(engine, permission, held, position, tokens, () => this.now());
+    }
+    const turning = await permission.turning(this.ledger.head);
+    const resolution = turning?.claims.resolution;
+    if (turning !== null && resolution === 'abort') {
+      return this.end('cancelled', { kind: 'resolution', receipt: turning.digest });
+    }
+    if (cancelled) return this.end('cancelled');
+    if (turning !== null && resolution === 'new_lineage') return this.reopen(turning);
+    return null;
+  }
+
+  /** False when another driver came in between. */
+  private async approve(ground: Ground): Promise<boolean> {
+    const draft = { step: 'approved', now: this.now(), observations: [], refusal: null, ground } as const;
+    return (await this.ledger.add(draft)) !== null;
+  }
+
+  /** Leaves this head for the next lineage, which begins with what is committed. Null: go on there. */
+  private async reopen({ digest: receipt }: Decision): Promise<DriveStatus | null> {
+    const { lineage, head } = this.ledger;
+    const from = { lineage, sequence: Number(head.sequence), digest: head.checkpointDigest };
+    const { owner } = this.place.held;
+    const record = { lineage: lineage + 1, owner, from, receipt, openedAt: this.now() };
+    if (!(await this.ledger.mayWrite()) || (await this.permission.files.openLineage(record)) === 'conflict') {
+      this.ledger.lost = true;
+      return { status: 'stopped' };
+    }
+    await this.openNext(openingWitness(head, record));
+    return null;
+  }
+
+  private async openNext(witness: Witness): Promise<void> {
+    await this.ledger.open(witness);
+    this.permission = this.permissionHere(0);
   }
 
   /** What a batch's end means for the plan; null to observe again. */
@@ -62,10 +160,10 @@ export class Rounds {
       case 'refused':
         return null;
       case 'fenced':
-        this.lost = await this.engine.journal.isLatestEpoch(this.plan.runId, this.held.epoch);
-        return this.lost ? { status: 'stopped' } : { status: 'fenced' };
+        this.ledger.lost = await this.engine.journal.isLatestEpoch(this.place.plan.runId, this.place.held.epoch);
+        return this.ledger.lost ? { status: 'stopped' } : { status: 'fenced' };
       case 'stopped':
-        return { status: 'stopped' };
+        return (await this.noLongerPermitted()) ?? { status: 'stopped' };
       case 'not_sent':
         return {
           status: 'waiting',
@@ -92,73 +190,111 @@ export class Rounds {
     };
   }
 
-  /** Every slot is closed by now, so what is still unknown is waited for, and then recorded as unknown. */
-  private async cancel(): Promise<DriveStatus> {
+  /** Every slot is closed, so what is still unknown is waited for, and then recorded as unknown. */
+  private async end(step: WitnessStep, ground?: Ground): Promise<DriveStatus> {
+    const { engine, request } = this;
+    const { plan, held } = this.place;
+    const { lineage, head } = this.ledger;
+    this.ending = true;
+    if (request.intent !== 'cancel') await closeSlots(engine, plan.runId, held, head, lineage);
     const known = await this.observe();
-    return waitStatus(known) ?? this.stopAs('cancelled', known);
+    return waitStatus(known) ?? this.stopAs(step, known, ground === undefined ? {} : { ground });
   }
 
   private async stopAs(
     step: WitnessStep,
     known: readonly Known[],
-    refusal: Witness['refusal'] = null,
+    why: Pick<Partial<Witness>, 'refusal' | 'ground'>,
   ): Promise<DriveStatus> {
-    const decision = await this.append(step, known, refusal);
+    const decision = await this.append(step, known, why);
     return decision === null ? { status: 'stopped' } : { status: 'done' };
   }
 
   private observe(): Promise<readonly Known[]> {
-    const { engine, caller, plan, held, head, targets, request } = this;
-    return observeAll(engine, caller, plan.runId, held, head, targets, request);
+    const { engine, caller, request, permission, ending } = this;
+    const { plan, held, targets } = this.place;
+    const { head } = this.ledger;
+    const { waited, intent } = request;
+    const how = { waited, intent: ending ? ('cancel' as const) : intent };
+    return observeAll(engine, caller, plan.runId, held, head, targets, how, permission);
   }
 
   /** Null when another driver put another checkpoint there: nothing was decided. */
   private async append(
     step: WitnessStep,
     known: readonly Known[],
-    refusal: Witness['refusal'] = null,
+    { refusal = null, ground }: Pick<Partial<Witness>, 'refusal' | 'ground'> = {},
   ): Promise<RecoveryDecision | null> {
-    const draft = { step, now: this.now(), observations: known.map(proven) as ProvenObservation[], refusal };
-    const { checkpoint, decision } = deriveNext(this.head, draft);
-    const witness = { ...draft, checkpointDigest: checkpoint.checkpointDigest };
-    await this.engine.at?.('before_append');
-    const latest = await this.engine.journal.isLatestEpoch(this.plan.runId, this.held.epoch);
-    const outcome = latest
-      ? await this.engine.journal.append(this.plan.runId, this.request.lineage, this.head, checkpoint, witness)
-      : 'conflict';
-    if (outcome === 'conflict') {
-      this.lost = true;
-      return null;
-    }
-    await this.engine.at?.('after_append');
-    this.steps.push(witness);
-    this.head = checkpoint;
-    return decision;
+    const observations = known.map(proven) as ProvenObservation[];
+    const draft = { step, now: this.now(), observations, refusal };
+    const derived = await this.ledger.add(ground === undefined ? draft : { ...draft, ground });
+    return derived?.decision ?? null;
   }
 
   private async send(known: readonly Known[], decision: RecoveryDecision): Promise<BatchEnd> {
     const retry = new Set(decision.retryEffectIds);
-    const { engine, plan, held, head } = this;
-    const at = { lineage: this.request.lineage, sequence: Number(head.sequence), digest: head.checkpointDigest };
-    const turn = { runId: plan.runId, epoch: held.epoch, owner: held.owner, head: at };
+    const { engine, permission } = this;
+    const { plan, held } = this.place;
+    const { lineage, head } = this.ledger;
+    const at = { lineage, sequence: Number(head.sequence), digest: head.checkpointDigest };
+    const until = head.approvalExpiresAt;
+    const permitted = (): boolean => until === null || permission.rules.length === 0 || BigInt(this.now()) < until;
+    const turn = { runId: plan.runId, epoch: held.epoch, owner: held.owner, head: at, permitted };
     const due = known.filter(({ target }) => retry.has(target.item.actionId));
-    const mustStop = (): boolean =>
-      this.caller.stopping() || engine.monotonic() - this.started > LONGEST_DRIVE_MS || this.approvalExpired();
+    const mustStop = async (): Promise<boolean> =>
+      this.caller.stopping() ||
+      engine.monotonic() - this.started > LONGEST_DRIVE_MS ||
+      (permission.rules.length > 0 && (await permission.standing(head)).standing !== 'permitted');
     return sendBatch(engine, turn, plan.order, due, mustStop);
   }
 
-  private approvalMissing(): boolean {
-    if (this.head.approvalReceiptDigest !== null) return false;
-    const { policy } = this.engine;
-    return this.targets.some(({ item, definition, ordinal }) => {
-      const asked = this.plan.effects[ordinal]?.approvalRequired === true || definition.approvalRequired === true;
-      return asked || policy?.approvalRequired(item.toolId, item.operation) === true;
-    });
+  /** Something is to be sent, and may not be. */
+  private async forbidden(known: readonly Known[]): Promise<DriveStatus | null> {
+    if (this.permission.rules.length === 0) return null;
+    const observations = known.map(proven) as ProvenObservation[];
+    const { disposition } = decideOn(this.ledger.head, { observations, now: this.now() });
+    return disposition === 'resume' ? this.noLongerPermitted() : null;
   }
 
-  private approvalExpired(): boolean {
-    const { approvalExpiresAt } = this.head;
-    return approvalExpiresAt !== null && approvalExpiresAt <= BigInt(this.now());
+  private async noLongerPermitted(): Promise<DriveStatus | null> {
+    const standing = await this.permission.standing(this.ledger.head);
+    switch (standing.standing) {
+      case 'permitted':
+        return null;
+      case 'denied':
+        return this.end('denied', standing.ground);
+      case 'wanting':
+        return this.park(standing.reason, standing.message, standing);
+    }
+  }
+
+  /** Parks with a question to everybody who could answer it. */
+  private async park(reason: ParkReason, message: string, known?: Standing): Promise<DriveStatus> {
+    const parked = { status: 'parked', reason, message } as const;
+    if (this.engine.reviewers === null) return parked;
+    const { permission } = this;
+    const { head } = this.ledger;
+    const keys = await permission.keys();
+    const standing = known ?? (await permission.standing(head));
+    const doubtful = doubtfulIn(head, this.ledger.steps.at(-1) ?? (await this.witness()));
+    const question = await ask(permission, { head, standing, doubtful }, keys);
+    return { ...parked, question: questionToRecord(question) };
+  }
+
+  /** The witness of the head that this drive began with. */
+  private async witness(): Promise<Witness | null> {
+    const { head, previous, steps } = this.place.adopted;
+    const last = steps.at(-1);
+    if (last !== undefined) return witnessFromRecord(last);
+    if (head === undefined || previous === undefined) return null;
+    return this.engine.journal.justification(head.runId, previous, head);
+  }
+
+  private permissionHere(claimedMs: number): Permission {
+    const { plan, targets, journalId, held } = this.place;
+    const waitedMs = Math.min(claimedMs, Math.max(0, this.caller.scheduledAt - held.begunAt));
+    const now = (): number => this.now();
+    return new Permission(this.engine, plan, targets, journalId, this.ledger.lineage, waitedMs, now);
   }
 
   /** Never earlier than the server scheduled this execution, so a slow clock here cannot stretch an expiry. */
@@ -174,36 +310,4 @@ function refusalIn(known: readonly Known[]): Witness['refusal'] {
     if (typeof code === 'string' && verdict.state === 'absent') return { ordinal: target.ordinal, code };
   }
   return null;
-}
-
-/** The soonest wait of all; each waited-for attempt is credited with it. */
-function waitStatus(known: readonly Known[]): DriveStatus | null {
-  const waits = known.flatMap(({ target, verdict }) => (verdict.state === 'wait' ? [{ target, verdict }] : []));
-  if (waits.length === 0) return null;
-  return {
-    status: 'waiting',
-    ms: Math.min(...waits.map(({ verdict }) => verdict.waitMs)),
-    pending: waits.flatMap(({ target, verdict }) =>
-      verdict.attempts.map((attempt) => [target.ordinal, attempt] as const),
-    ),
-  };
-}
-
-function park(reason: ParkReason, message: string): DriveStatus {
-  return { status: 'parked', reason, message };
-}
-
-function reviewReason(decision: RecoveryDecision): ParkReason {
-  switch (decision.reason) {
-    case 'effect_mismatch':
-    case 'approval_missing':
-    case 'approval_expired':
-      return decision.reason;
-    default:
-      return 'ambiguous_effect';
-  }
-}
-
-function reviewMessage(decision: RecoveryDecision): string {
-  return `${reviewReason(decision)}: nothing is sent until a person has looked at the sink and decided`;
 }

@@ -32,7 +32,7 @@ export async function sendBatch(
   turn: Turn,
   order: PlanOrder,
   due: readonly Known[],
-  mustStop: () => boolean,
+  mustStop: () => Promise<boolean>,
 ): Promise<BatchEnd> {
   const pacer = new Pacer(engine);
   const endings: Promise<void>[] = [];
@@ -40,8 +40,8 @@ export async function sendBatch(
   const lane = async (queue: Known[]): Promise<void> => {
     for (let known = queue.shift(); known !== undefined; known = queue.shift()) {
       if (worst.ended !== 'all_sent') return;
-      if (mustStop()) return void (worst = heavier(worst, { ended: 'stopped' }));
       await pacer.wait(known.target.definition.sink);
+      if (await mustStop()) return void (worst = heavier(worst, { ended: 'stopped' }));
       const result = await sendOne(engine, turn, known.target, known);
       if (result.sent === 'committed' && result.ended !== undefined) endings.push(observed(result.ended));
       // Only now: another lane may have come to a worse end meanwhile.

@@ -16,6 +16,8 @@ export interface Turn {
   readonly epoch: number;
   readonly owner: string;
   readonly head: HeadRef;
+  /** Whether an approval that is needed still counts, asked right before the request leaves. */
+  readonly permitted: () => boolean;
 }
 
 export type SendResult =
@@ -32,7 +34,7 @@ export async function sendOne(
   engine: Engine,
   turn: Turn,
   target: Target,
-  before: Pick<Facts, 'slots' | 'waitedMs'>,
+  before: Pick<Facts, 'slots' | 'waitedMs' | 'attested'>,
 ): Promise<SendResult> {
   const { item, definition } = target;
   const { sink } = definition;
@@ -69,8 +71,8 @@ export async function sendOne(
     now: engine.now(),
   });
   if (verdict.state === 'absent') await engine.at?.('sending');
-  // The clock kept running while this process did not (a pause, a slow look-up): an expired slot must not be used.
-  if (verdict.state !== 'absent' || left() <= 0) {
+  // The clock kept running while this process did not (a pause, a slow look-up): neither a slot nor an approval that has expired may be used.
+  if (verdict.state !== 'absent' || left() <= 0 || !turn.permitted()) {
     await end({ outcome: 'not_sent' });
     return verdict.state === 'committed' ? { sent: 'committed' } : { sent: 'not_sent', retryAfterMs: null };
   }

@@ -12,6 +12,8 @@ export interface Held {
   readonly owner: string;
   /** Server time at which the execution that took this epoch was scheduled. */
   readonly scheduledAt: number;
+  /** The same of the first epoch of the run. */
+  readonly begunAt: number;
   /** How the turn was come by. A `first` epoch finds no slot; a `continue`d one has closed the others' already. */
   readonly turn: 'first' | 'continue' | 'take_over';
 }
@@ -29,17 +31,18 @@ export async function takeTurn(
   const owner = engine.newOwner();
   for (let races = 0; races < MOST_RACES; races += 1) {
     const epochs = await engine.journal.epochs(runId);
+    const begunAt = epochs[0]?.scheduledAt ?? caller.scheduledAt;
     const turn = whoseTurn(epochs, { ...claim, driver: caller.driver });
     if (turn.turn === 'fenced') return null;
     if (turn.turn === 'continue') {
-      return { epoch: turn.epoch, owner, scheduledAt: epochs.at(-1)?.scheduledAt ?? 0, turn: turn.turn };
+      return { epoch: turn.epoch, owner, scheduledAt: epochs.at(-1)?.scheduledAt ?? 0, begunAt, turn: turn.turn };
     }
     const epoch = turn.turn === 'first' ? 1 : turn.epoch;
     const record = { epoch, owner, driver: caller.driver, lineage, scheduledAt: caller.scheduledAt };
     const outcome = await engine.journal.takeEpoch(runId, record);
     if (outcome !== 'conflict') {
       await engine.at?.('epoch_taken');
-      return { epoch, owner, scheduledAt: caller.scheduledAt, turn: turn.turn };
+      return { epoch, owner, scheduledAt: caller.scheduledAt, begunAt, turn: turn.turn };
     }
   }
   return null;

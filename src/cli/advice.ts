@@ -2,9 +2,10 @@
 import type { ParkReason } from '../activities/contract';
 
 export const ADVICE: Record<ParkReason, string> = {
-  approval_missing:
-    'it waits for an approval, which this version cannot record yet; cancel it, or use a plan that needs none',
-  approval_expired: 'its approval has expired; cancel it and make a new plan for what is left',
+  approval_missing: 'it waits for an approval: see "countersign approvals show"; cancel it if nobody will approve',
+  approval_expired: 'its approval has expired; resolve it with "new_lineage", then approve what is left anew',
+  approval_revoked: 'a key that approved it was revoked; resolve it with "new_lineage", then approve what is left anew',
+  reviewers_unavailable: 'make the reviewers’ keys reachable for the workers, then send the Update "reobserve"',
   ambiguous_effect:
     'look at the sink of the effect in doubt, make its state certain there, then send the Update "reobserve"',
   effect_mismatch:

@@ -98,6 +98,8 @@ export const REFUSED_EXITS: Record<RefusalCode, ExitName> = {
 export const PARKED_EXITS: Record<ParkReason, ExitName> = {
   approval_missing: 'review_required',
   approval_expired: 'review_required',
+  approval_revoked: 'review_required',
+  reviewers_unavailable: 'review_required',
   ambiguous_effect: 'review_required',
   effect_mismatch: 'review_required',
   wrong_journal: 'review_required',

@@ -10,7 +10,7 @@
  * - intervals, the longest drive and a worker that must stop are kept; malformed answers of adapters say nothing.
  */
 import { describe, expect, it } from 'vitest';
-import type { Engine } from '../../src/activities/engine';
+import type { ApprovalPolicy, Engine } from '../../src/activities/engine';
 import { Journal } from '../../src/activities/journal';
 import { StoreError, type DispatchOutcome, type EffectSink, type SinkAnswer } from '../../src/ports';
 import { Registry } from '../../src/activities/registry';
@@ -32,9 +32,9 @@ describe('an approval', () => {
     },
     "the worker's policy": () => {
       const bench = new Bench([{}, { operation: { amount: 900 } }]);
-      const approvalRequired = (_tool: string, operation: unknown): boolean =>
-        (operation as { amount?: number }).amount === 900;
-      return [bench, bench.engine({}, { policy: { approvalRequired } })];
+      const policy: ApprovalPolicy = (_tool, operation) =>
+        (operation as { amount?: number }).amount === 900 ? { approvals: 1 } : null;
+      return [bench, bench.engine({}, { policy })];
     },
   };
   it.each(Object.keys(ASKED_BY))('asked for by %s parks the plan before anything is sent', async (name) => {

@@ -107,6 +107,7 @@ export class Bench {
       contents: new Contents(this.contents),
       registry: new Registry([{ toolId: TOOL, sink: this.told.sink(), ...definition }]),
       policy: null,
+      reviewers: null,
       newOwner,
       now: () => this.clockMs,
       monotonic: () => this.clockMs,

@@ -42,6 +42,12 @@ export interface SinkTraits {
   readonly maxAttempts: number;
 }
 
+/** A person's signed word about one effect. */
+export type Attestation =
+  | { readonly says: 'committed'; readonly externalId: string | null }
+  /** Nothing of the first so many attempts ever happened, or will. Of later ones it says nothing. */
+  | { readonly says: 'absent'; readonly attempts: number };
+
 export interface Facts {
   readonly traits: SinkTraits;
   readonly operationDigest: string;
@@ -55,6 +61,8 @@ export interface Facts {
   readonly waitedMs: (attempt: number) => number;
   /** Nothing will be sent again: what counts is whether it happened, not whether repeating it would do harm. */
   readonly ending: boolean;
+  /** Counts only where everything else leaves the effect ambiguous. @default nobody has said anything */
+  readonly attested?: Attestation | null;
   readonly now: number;
 }
 
@@ -65,6 +73,24 @@ const ASK_AGAIN_MS = 1_000;
 const MOST_SENDS = 100;
 
 export function judge(facts: Facts): Verdict {
+  const verdict = proven(facts);
+  return verdict.state === 'ambiguous' ? (attested(facts) ?? verdict) : verdict;
+}
+
+function attested(facts: Facts): Verdict | null {
+  const word = facts.attested ?? null;
+  if (word?.says === 'committed') return { state: 'committed', proof: 'attested', externalId: word.externalId };
+  // What the chain says is committed stays so.
+  if (word === null || facts.committed) return null;
+  const later = facts.slots.filter((slot) => slot.attempt > word.attempts);
+  const harmless = later.every(({ record, end }) => {
+    return record.state === 'closed' || (end !== null && end.outcome !== 'acked');
+  });
+  const mayGoOn = facts.ending || !spent({ ...facts, slots: later });
+  return harmless && mayGoOn ? { state: 'absent', proof: 'attested' } : null;
+}
+
+function proven(facts: Facts): Verdict {
   const { answer, operationDigest } = facts;
   if (answer?.state === 'committed') {
     return answer.operationDigest === operationDigest

@@ -15,6 +15,7 @@ import {
 } from '../recovery';
 import { Fields, parseRecord, type Dict } from '../fields';
 import { Refusal } from '../refusal';
+import { groundFromWitness, groundToFields, type Ground, type GroundKind } from './ground';
 import { ABSENT_PROOFS, COMMITTED_PROOFS, DOUBTS, type AbsentProof, type CommittedProof, type Doubt } from './proof';
 
 export const WITNESS_SCHEMA_VERSION = 'countersign.witness.v1';
@@ -26,9 +27,25 @@ export type ProvenObservation =
   | { readonly state: 'ambiguous'; readonly doubt: Doubt }
   | { readonly state: 'changed'; readonly operationDigest: string };
 
-/** How the checkpoint follows from the decision. `advance` is the contract's own step; the others only ever stop. */
-export const WITNESS_STEPS = ['advance', 'refused', 'cancelled'] as const;
+/**
+ * How the checkpoint follows. `advance` is the contract's own step; `refused`, `cancelled` and `denied` end the plan; `approved`
+ * records an approval; `opened` begins the next lineage with what is committed in this one.
+ */
+export const WITNESS_STEPS = ['advance', 'refused', 'cancelled', 'denied', 'approved', 'opened'] as const;
 export type WitnessStep = (typeof WITNESS_STEPS)[number];
+
+/** Whether a step looks at the sinks, and what it rests on beside them. */
+export const STEP_RESTS_ON: Record<
+  WitnessStep,
+  { readonly observed: boolean; readonly ground: { readonly kind: GroundKind; readonly always: boolean } | null }
+> = {
+  advance: { observed: true, ground: null },
+  refused: { observed: true, ground: null },
+  cancelled: { observed: true, ground: { kind: 'resolution', always: false } },
+  denied: { observed: true, ground: { kind: 'denial', always: true } },
+  approved: { observed: false, ground: { kind: 'approval', always: true } },
+  opened: { observed: false, ground: { kind: 'opening', always: true } },
+};
 
 export interface Witness {
   readonly step: WitnessStep;
@@ -37,12 +54,15 @@ export interface Witness {
   readonly observations: readonly ProvenObservation[];
   /** The effect that its sink refused, and the sink's code. */
   readonly refusal: { readonly ordinal: number; readonly code: string } | null;
+  /** What people said. */
+  readonly ground?: Ground;
   readonly checkpointDigest: string;
 }
 
 export interface Derived {
   readonly checkpoint: RecoveryCheckpoint;
-  readonly decision: RecoveryDecision;
+  /** Null where the sinks are not asked. */
+  readonly decision: RecoveryDecision | null;
 }
 
 const OBSERVED_AS = {
@@ -74,7 +94,10 @@ export function toObservations(
 
 /** The one way in which a checkpoint follows from its predecessor. `witness.checkpointDigest` is not looked at. */
 export function deriveNext(head: RecoveryCheckpoint, witness: Omit<Witness, 'checkpointDigest'>): Derived {
-  const decision = recoverFromHead(head, toObservations(head, witness.observations), { now: BigInt(witness.now) });
+  const { ground } = witness;
+  if (ground?.kind === 'approval') return { decision: null, checkpoint: approved(head, ground) };
+  if (ground?.kind === 'opening') return { decision: null, checkpoint: reopened(head) };
+  const decision = decideOn(head, witness);
   if (witness.step !== 'advance') return { decision, checkpoint: stop(head, decision, 'aborted') };
   // The contract cannot complete from the first two phases: a reconciling checkpoint must stand between.
   const early = head.phase === 'planned' || head.phase === 'approval_recorded';
@@ -82,6 +105,32 @@ export function deriveNext(head: RecoveryCheckpoint, witness: Omit<Witness, 'che
     return { decision, checkpoint: stop(head, decision, 'reconciling') };
   }
   return { decision, checkpoint: advanceCheckpoint(head, decision) };
+}
+
+/** What the contract decides on what was observed. */
+export function decideOn(
+  head: RecoveryCheckpoint,
+  { observations, now }: Pick<Witness, 'observations' | 'now'>,
+): RecoveryDecision {
+  return recoverFromHead(head, toObservations(head, observations), { now: BigInt(now) });
+}
+
+function approved(head: RecoveryCheckpoint, { digest, expiresAt }: Ground & { kind: 'approval' }): RecoveryCheckpoint {
+  return RecoveryCheckpoint.create({
+    ...head,
+    sequence: head.sequence + 1n,
+    phase: 'approval_recorded',
+    approvalActionDigest: head.planDigest,
+    approvalReceiptDigest: digest,
+    approvalExpiresAt: BigInt(expiresAt),
+    previousCheckpointDigest: head.checkpointDigest,
+    recoveryEvidenceDigest: null,
+  });
+}
+
+/** Checkpoint 0 of the next lineage: the plan anew, with what is committed. */
+function reopened({ workflowId, runId, planDigest, effects }: RecoveryCheckpoint): RecoveryCheckpoint {
+  return RecoveryCheckpoint.create({ workflowId, runId, planDigest, effects, sequence: 0n, phase: 'planned' });
 }
 
 function stop(
@@ -110,6 +159,7 @@ export function witnessToRecord(witness: Witness): Dict {
     now: witness.now,
     observations: witness.observations.map(observationToDict),
     refusal: witness.refusal === null ? null : { ordinal: witness.refusal.ordinal, code: witness.refusal.code },
+    ...groundToFields(witness.ground ?? null),
     checkpoint_digest: witness.checkpointDigest,
   };
 }
@@ -121,17 +171,22 @@ export function witnessToText(witness: Witness): string {
 export function witnessFromRecord(value: unknown): Witness {
   const at = new Fields(value, 'witness');
   at.oneOf('schema_version', [WITNESS_SCHEMA_VERSION]);
+  const step = at.oneOf('step', WITNESS_STEPS);
+  const restsOn = STEP_RESTS_ON[step];
+  const ground = restsOn.ground === null ? null : groundFromWitness(at, restsOn.ground.kind, restsOn.ground.always);
   const witness = {
-    step: at.oneOf('step', WITNESS_STEPS),
+    step,
     now: at.count('now'),
-    observations: at.list('observations', 1).map(observationFromDict),
+    observations: at.list('observations', restsOn.observed ? 1 : 0).map(observationFromDict),
     refusal: at.nullable('refusal', (field) => refusalFromDict(at.raw(field))),
+    ...(ground === null ? {} : { ground }),
     checkpointDigest: at.text('checkpoint_digest', 'a sha256 digest', isDigest),
   };
   at.end();
-  if ((witness.step === 'refused') !== (witness.refusal !== null)) {
+  if ((step === 'refused') !== (witness.refusal !== null)) {
     at.refuse('belongs to a refused step, and only there', 'refusal');
   }
+  if (!restsOn.observed && witness.observations.length > 0) at.refuse('must be empty in this step', 'observations');
   return witness;
 }
 

@@ -123,6 +123,7 @@ export class World {
       contents: new Contents(this.contents),
       registry: new Registry(SINK_KINDS.map((kind) => bend(this.sinks[kind].definition(process)))),
       policy: null,
+      reviewers: null,
       newOwner: () => `own_${(this.owners += 1).toString(16).padStart(32, '0')}`,
       now: () => START + scheduler.time,
       monotonic: () => scheduler.time,

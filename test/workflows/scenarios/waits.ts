@@ -1,6 +1,7 @@
 /** What a plan waits for: a running operation, a quiet time, a person, a worker that can. */
 import { WorkflowUpdateFailedError } from '@temporalio/client';
 import { expect } from 'vitest';
+import type { ApprovalRule } from '../../../src';
 import { details, memoOf, summaries, toolId } from '../../support/rig';
 import { parkedFor, states, type Scenarios } from './support';
 
@@ -65,7 +66,7 @@ export const WAITS: Scenarios = {
   },
 
   'a plan that wants an approval waits for it, whoever wants it': async (rig) => {
-    const policy = { approvalRequired: (tool: string) => tool === toolId('blind') };
+    const policy = (tool: string): ApprovalRule | null => (tool === toolId('blind') ? { approvals: 1 } : null);
     const effects = rig.definitions().map((one) => ({ ...one, approvalRequired: one.toolId === toolId('enforcing') }));
     await rig.worker({ plugin: { policy, effects } });
     const handles = [

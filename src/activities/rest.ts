@@ -1,0 +1,35 @@
+/**
+ * How a plan comes to rest: waiting for a sink, or parked for people. Invariant: each waited-for attempt is named, so that only a
+ * durable timer credits it; a parked plan says why.
+ */
+import type { RecoveryDecision } from '../rules/recovery';
+import type { DriveStatus, ParkReason } from './contract';
+import type { Known } from './observe';
+
+/** The soonest wait of all; each waited-for attempt is credited with it. */
+export function waitStatus(known: readonly Known[]): DriveStatus | null {
+  const waits = known.flatMap(({ target, verdict }) => (verdict.state === 'wait' ? [{ target, verdict }] : []));
+  if (waits.length === 0) return null;
+  return {
+    status: 'waiting',
+    ms: Math.min(...waits.map(({ verdict }) => verdict.waitMs)),
+    pending: waits.flatMap(({ target, verdict }) =>
+      verdict.attempts.map((attempt) => [target.ordinal, attempt] as const),
+    ),
+  };
+}
+
+export function reviewReason(decision: RecoveryDecision): ParkReason {
+  switch (decision.reason) {
+    case 'effect_mismatch':
+    case 'approval_missing':
+    case 'approval_expired':
+      return decision.reason;
+    default:
+      return 'ambiguous_effect';
+  }
+}
+
+export function reviewMessage(decision: RecoveryDecision): string {
+  return `${reviewReason(decision)}: nothing is sent until a person has looked at the sink and decided`;
+}
