@@ -68,8 +68,8 @@ function snakeCased(value: unknown): unknown {
   );
 }
 
-export function counted(count: number, thing: string): string {
-  return `${count} ${thing}${count === 1 ? '' : 's'}`;
+export function counted(count: number, thing: string, things = `${thing}s`): string {
+  return `${count} ${count === 1 ? thing : things}`;
 }
 
 /** Rows as aligned columns. */

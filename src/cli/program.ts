@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { Command, CommanderError } from 'commander';
+import { exportCommand } from './commands/export';
 import { inspectCommand } from './commands/inspect';
 import { journalCommand } from './commands/journal';
 import { keysCommand } from './commands/keys';
@@ -25,6 +26,7 @@ const COMMANDS: readonly Register[] = [
   previewCommand,
   inspectCommand,
   verifyCommand,
+  exportCommand,
   journalCommand,
   keysCommand,
 ];

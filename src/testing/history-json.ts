@@ -6,19 +6,11 @@
  * protobufjs twice, as it does beside `@grpc/grpc-js`. These need only `@temporalio/proto`.
  */
 import { temporal } from '@temporalio/proto';
+import type { HistoryJson } from '../verify/history-chain';
+
+export type { HistoryEventJson, HistoryJson } from '../verify/history-chain';
 
 export type History = temporal.api.history.v1.IHistory;
-
-/** One event in the JSON form of a history. */
-export interface HistoryEventJson {
-  readonly eventId: string;
-  readonly eventType: string;
-  readonly [attributes: string]: unknown;
-}
-
-export interface HistoryJson {
-  readonly events: readonly HistoryEventJson[];
-}
 
 /** What of protobufjs' reflection is used here; it is there at run time but not in the generated types. */
 interface MessageType {

@@ -5,7 +5,7 @@
 import { Worker, type ReplayWorkerOptions } from '@temporalio/worker';
 import { Journal } from '../activities/journal';
 import type { Store } from '../ports';
-import { readChains, type ProvenChain } from './history-chain';
+import { readChains, type ProvenChain } from '../verify/history-chain';
 import { historiesIn, readHistory, type ReadableHistory, type RecordedHistory } from './history-file';
 
 export interface ReplayAndVerifyOptions extends ReplayWorkerOptions {

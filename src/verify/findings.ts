@@ -23,6 +23,18 @@ export const FINDINGS = {
   slot_unknown_head: { fails: 'always', says: 'the slot was taken under a checkpoint that the run does not have' },
   slot_out_of_turn: { fails: 'always', says: 'the slot was taken where no send could be due' },
   end_invalid: { fails: 'always', says: 'the end is unreadable, or its slot is missing, closed or of another owner' },
+  history_unreadable: { fails: 'always', says: 'this is no history: it has no list of events' },
+  history_unproven: {
+    fails: 'always',
+    says: 'what the history claims here cannot be read, or does not follow from it',
+  },
+  history_proves_nothing: { fails: 'always', says: 'no plan is driven in this history, so it proves nothing' },
+  history_foreign: { fails: 'always', says: 'the history belongs to a run, or a journal, that is not here' },
+  history_ahead: {
+    fails: 'always',
+    says: 'the history proves this checkpoint, and it is not here: the journal is behind',
+  },
+  history_differs: { fails: 'always', says: 'the history proves another checkpoint than this one' },
   checkpoint_unjustified: { fails: 'strict', says: 'no stored witness, and no plan, derives this checkpoint' },
   witness_missing: { fails: 'strict', says: 'no witness is stored for this checkpoint' },
   not_canonical: { fails: 'strict', says: 'the file does not hold the canonical bytes of its record' },

@@ -1,7 +1,8 @@
-/** Verifying a journal without Temporal and without its sinks. */
+/** Verifying a journal without Temporal and without its sinks; imported as `countersign/verify`. */
 export { diskView } from './disk-view';
 export { storeView } from './store-view';
 export { FINDINGS, type Divergence, type Finding, type FindingCode } from './findings';
+export type { GivenHistory, HistoryReport } from './histories';
 export { type Justified, type LineageHead, type LineageReport } from './lineage';
 export { type RunReport } from './run';
 export { verifyJournal, type VerifiedKind, type VerifyOptions, type VerifyReport } from './verify';

@@ -2,9 +2,11 @@
  * `verify`: a whole journal, one run or one lineage, told apart by what the folder holds. Invariant: it needs nothing but
  * the files; what they cannot show, that a tail was cut off or the head sealed anew, only an expected head can.
  */
+import type { DataConverter } from '@temporalio/common';
 import { journalIdFromBytes, journalToText } from '../rules/journal-record';
 import { isRunId } from '../rules/recovery';
 import { Findings, type Finding } from './findings';
+import { compareHistories, type GivenHistory, type HistoryReport } from './histories';
 import { verifyLineage, type LineageReport } from './lineage';
 import { looksLikeRun, verifyRun, type RunReport } from './run';
 import { joined, readRecord, type Entry, type JournalView } from './view';
@@ -14,6 +16,10 @@ export interface VerifyOptions {
   readonly strict?: boolean;
   /** Digest of the checkpoint in which a lineage here must end. */
   readonly expectHead?: string;
+  /** Temporal histories that the chains must agree with. */
+  readonly histories?: readonly GivenHistory[];
+  /** The one that wrote the histories. @default the SDK's own */
+  readonly dataConverter?: DataConverter;
 }
 
 export type VerifiedKind = 'journal' | 'run' | 'lineage' | 'nothing';
@@ -26,8 +32,10 @@ export interface VerifyReport {
   readonly valid: boolean;
   /** Every checkpoint is derived by a stored witness or the plan. Null where no witnesses can stand. */
   readonly justified: boolean | null;
-  /** Whether a given head was found; without one, a cut-off tail cannot be noticed. */
+  /** Whether a given head, or that of a given history, was found; without one, a cut-off tail cannot be noticed. */
   readonly anchored: boolean;
+  /** What each given history proves of each lineage. */
+  readonly histories: readonly HistoryReport[];
   readonly journalId: string | null;
   readonly runs: readonly RunReport[];
   /** The lineage, when the folder is one. */
@@ -66,13 +74,17 @@ export async function verifyJournal(view: JournalView, options: VerifyOptions = 
       findings.add('nothing_here', '');
   }
   const lineages = [...runs.flatMap((run) => run.lineages), ...(lineage === null ? [] : [lineage])];
-  const anchored = options.expectHead !== undefined && hasHead(lineages, options.expectHead);
-  if (options.expectHead !== undefined && !anchored) {
+  const found = options.expectHead !== undefined && hasHead(lineages, options.expectHead);
+  if (options.expectHead !== undefined && !found) {
     const only = lineages.length === 1 ? (lineages[0]?.head ?? null) : null;
     const actual = only?.digest ?? null;
     const divergence = { sequence: only?.sequence ?? 0, field: 'head', expected: options.expectHead, actual };
     findings.add('head_unexpected', '', null, divergence);
   }
+  const here = { journalId, folderOf: (runId: string, number: number) => folderOf(kind, runs, runId, number) };
+  const histories = await compareHistories(view, findings, here, options.histories ?? [], options.dataConverter);
+  const anchored =
+    found || histories.some(({ head, agrees }) => agrees && head !== null && hasHead(lineages, head.digest));
   return {
     kind,
     ok: findings.failures === 0,
@@ -80,6 +92,7 @@ export async function verifyJournal(view: JournalView, options: VerifyOptions = 
     valid: findings.faults === 0 && lineages.every(({ valid }) => valid),
     justified: kind === 'lineage' || kind === 'nothing' ? null : runs.every((run) => run.justified),
     anchored,
+    histories,
     journalId,
     runs,
     lineage,
@@ -118,6 +131,13 @@ async function verifyTop(view: JournalView, findings: Findings, entries: readonl
   }
   if (!recorded) findings.add('journal_record_invalid', 'journal.json', 'missing');
   return journalId;
+}
+
+/** Where a lineage stands; a lineage folder alone may be that of any run, and its digests tell. */
+function folderOf(kind: VerifiedKind, runs: readonly RunReport[], runId: string, number: number): string | null {
+  if (kind === 'lineage') return '';
+  const run = runs.find((one) => one.runId === runId);
+  return run?.lineages.find(({ lineage }) => lineage === number)?.path ?? null;
 }
 
 function hasHead(lineages: readonly LineageReport[], digest: string): boolean {

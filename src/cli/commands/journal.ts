@@ -1,4 +1,4 @@
-/** `journal init` and `journal ls`. Invariant: a journal is only ever made by hand, and never in a folder of something else. */
+/** `journal init`, `ls` and `copy`. Invariant: a journal is only ever made by hand, and never in a folder of something else. */
 import { readdirSync } from 'node:fs';
 import { fileStore } from '../../adapters/stores';
 import { initJournal } from '../../journal-init';
@@ -7,31 +7,59 @@ import { journalIdFromBytes } from '../../rules/journal-record';
 import { planFromRecord } from '../../rules/plans/plan';
 import { RecoveryCheckpoint, isRunId } from '../../rules/recovery';
 import { Refusal } from '../../rules/refusal';
+import { importRun, openExport } from '../../transfer';
 import { diskView, type JournalView } from '../../verify';
 import { CliError } from '../failure';
 import { counted, table, type Answer } from '../output';
 import type { Context, Register } from '../command';
+import { PLACED_AS, refuseNoFile } from '../exported-file';
 import { contentsBeside, journalFolder, withOptions, type Settings } from '../settings';
+import { addCopy } from './journal-copy';
 
 export const journalCommand: Register = (program, act) => {
   const journal = program.command('journal').description('make a journal, or list what one holds');
   const init = journal
     .command('init')
     .description('make a journal and the content store beside it; asked again, it answers the id that is there')
-    .argument('<dir>', 'a new or empty folder');
+    .argument('<dir>', 'a new or empty folder')
+    .option('--from <file>', 'place this exported run there, under the id of the journal that it comes from');
   withOptions(init, 'contents').action(act('journal init', makeJournal));
   const list = journal.command('ls').description('list the runs of a journal').argument('[dir]', 'default: --journal');
   withOptions(list, 'journal').action(act('journal ls', listRuns));
+  addCopy(journal, act);
 };
 
-async function makeJournal(_context: Context, dir: string, options: Pick<Settings, 'contents'>): Promise<Answer> {
+interface InitOptions extends Pick<Settings, 'contents'> {
+  readonly from?: string;
+}
+
+async function makeJournal(_context: Context, dir: string, options: InitOptions): Promise<Answer> {
   const folder = journalFolder({ journal: dir });
-  refuseForeign(folder);
   const contents = options.contents ?? contentsBeside(folder);
+  if (options.from !== undefined) return placeExport(options.from, folder, contents);
+  refuseForeign(folder);
   const made = await initJournal(fileStore(folder, { createRoot: true }));
   await fileStore(contents, { createRoot: true }).list('');
   const done = made.created ? 'made' : 'is there already';
   return { data: { ...made, contents }, lines: [`journal ${made.journalId} ${done}`, `contents go to ${contents}`] };
+}
+
+async function placeExport(file: string, folder: string, contents: string): Promise<Answer> {
+  refuseNoFile(file);
+  const store = fileStore(folder, { createRoot: true });
+  const beside = fileStore(contents, { createRoot: true });
+  return openExport(file, async (exported) => {
+    const placed = await importRun(exported, store, beside);
+    await beside.list('');
+    const { journalId, runId } = exported;
+    const lines = [
+      `run ${runId} of journal ${journalId}: ${PLACED_AS[placed.state]}`,
+      exported.store === null
+        ? `its contents were not exported; they belong in ${contents}`
+        : `contents are in ${contents}`,
+    ];
+    return { data: { journalId, contents, ...placed }, lines };
+  });
 }
 
 function refuseForeign(folder: string): void {

@@ -1,7 +1,16 @@
 /** `verify`: proves a journal, a run or a lineage from its files. Invariant: reads only; neither Temporal nor a sink is asked. */
-import { lstatSync, readdirSync } from 'node:fs';
+import { lstatSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { isDigest } from '../../rules/recovery';
-import { verify, type Finding, type LineageReport, type VerifyReport } from '../../verify';
+import { openExport } from '../../transfer';
+import {
+  storeView,
+  verify,
+  verifyJournal,
+  type Finding,
+  type GivenHistory,
+  type LineageReport,
+  type VerifyReport,
+} from '../../verify';
 import { CliError } from '../failure';
 import { counted, table, type Answer } from '../output';
 import type { Context, Register } from '../command';
@@ -9,15 +18,20 @@ import type { Context, Register } from '../command';
 interface VerifyCommandOptions {
   readonly strict?: boolean;
   readonly expectHead?: string;
+  readonly history?: readonly string[];
 }
+
+/** Beyond what Temporal lets a history grow to. */
+const MAX_HISTORY_BYTES = 256 * 1024 * 1024;
 
 export const verifyCommand: Register = (program, act) => {
   program
     .command('verify')
-    .description('verify a journal, a run or a lineage folder from its files alone')
-    .argument('<folder>', 'which of the three it is, is told by what it holds')
+    .description('verify a journal, a run, a lineage folder or an exported run from its files alone')
+    .argument('<folder>', 'a folder, told apart by what it holds, or a file that "export" wrote')
     .option('--strict', 'also fail on missing witnesses, unproven checkpoints, leftovers and non-canonical files')
     .option('--expect-head <digest>', 'fail unless a lineage here ends in this checkpoint')
+    .option('--history <file...>', 'compare with exported Temporal histories (temporal workflow show --output json)')
     .action(act('verify', check));
 };
 
@@ -27,16 +41,39 @@ async function check(_context: Context, folder: string, options: VerifyCommandOp
     const reason = '--expect-head must be "sha256:" and 64 lowercase hex digits';
     throw new CliError('invalid_argument', reason, 'expect_head');
   }
-  if (lstatSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) {
-    throw new CliError('input_unreadable', `${folder} is not a folder`);
+  const stat = lstatSync(folder, { throwIfNoEntry: false });
+  if (stat?.isDirectory() !== true && stat?.isFile() !== true) {
+    throw new CliError('input_unreadable', `${folder} is neither a folder nor a regular file`);
   }
-  const report = await verify(folder, {
+  const given = {
     ...(strict === undefined ? {} : { strict }),
     ...(expectHead === undefined ? {} : { expectHead }),
-  });
+    histories: (options.history ?? []).map(readHistory),
+  };
+  if (stat.isFile()) {
+    return answerOf(folder, await openExport(folder, (run) => verifyJournal(storeView(run.journal), given)));
+  }
+  const report = await verify(folder, given);
   if (report.kind === 'nothing' || (report.kind === 'lineage' && !readdirSync(folder).some(isOfLineage))) {
     throw new CliError('invalid_argument', `${folder} holds no journal, no run and no lineage`);
   }
+  return answerOf(folder, report);
+}
+
+function readHistory(file: string): GivenHistory {
+  const stat = statSync(file, { throwIfNoEntry: false });
+  if (stat?.isFile() !== true) throw new CliError('input_unreadable', `${file} is not a regular file`, 'history');
+  if (stat.size > MAX_HISTORY_BYTES)
+    throw new CliError('input_unreadable', `${file} is larger than any history`, 'history');
+  try {
+    return { name: file, history: JSON.parse(readFileSync(file, 'utf8')) as unknown };
+  } catch {
+    const reason = `${file} is not JSON; write it with "temporal workflow show --output json"`;
+    throw new CliError('input_unreadable', reason, 'history');
+  }
+}
+
+function answerOf(folder: string, report: VerifyReport): Answer {
   const lines = [...describe(report), ...report.findings.map(findingLine), ...conclusion(report)];
   if (report.ok) return { data: report, lines };
   const first = report.findings.find((finding) => finding.failure);
@@ -55,7 +92,11 @@ function describe(report: VerifyReport): readonly string[] {
   const rows = lineages.map((lineage) => [lineage.path, ...facts(lineage)]);
   const journal =
     report.journalId === null ? [] : [`journal ${report.journalId}, ${counted(report.runs.length, 'run')}`];
-  return [...journal, ...table(rows)];
+  const compared = report.histories.map(
+    ({ name, runId, checkpoints, agrees }) =>
+      `history ${name}: ${counted(checkpoints, 'checkpoint')} of ${runId} ${agrees ? 'agree' : 'do NOT agree'}`,
+  );
+  return [...journal, ...table(rows), ...compared];
 }
 
 const JUSTIFIED: Record<LineageReport['justified'], string> = {
@@ -90,7 +131,7 @@ function conclusion(report: VerifyReport): readonly string[] {
   const kept = report.findings.length;
   const rest = report.findingsTotal - kept;
   const anchor = report.anchored
-    ? 'a lineage ends in the expected head'
-    : 'the tail of a chain cannot prove itself: give --expect-head to notice one that was cut off or sealed anew';
+    ? 'a lineage ends in the head that was given'
+    : 'the tail of a chain cannot prove itself: give --expect-head or --history to notice one that was cut off or sealed anew';
   return [...(rest > 0 ? [`and ${rest} more findings`] : []), report.ok ? 'verified' : 'NOT verified', anchor];
 }

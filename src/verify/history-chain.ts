@@ -6,7 +6,18 @@ import { defaultPayloadConverter, type DataConverter, type Payload, type Payload
 import { DRIVE_ACTIVITY, type DriveRequest, type DriveResult } from '../activities/contract';
 import { ChainKeeper } from '../workflows/chain-keeper';
 import type { KnownHead } from '../workflows/messages';
-import type { HistoryEventJson, HistoryJson } from './history-json';
+
+/** One event in the JSON form of a history. */
+export interface HistoryEventJson {
+  readonly eventId: string;
+  readonly eventType: string;
+  readonly [attributes: string]: unknown;
+}
+
+/** A history in the JSON form that Temporal's own tools write. */
+export interface HistoryJson {
+  readonly events: readonly HistoryEventJson[];
+}
 
 /** One lineage as one history knows it. */
 export interface ProvenChain {
