@@ -213,6 +213,7 @@ export class DriveLoop {
   private async afterFailure(): Promise<LoopEnd | null> {
     this.epoch = null;
     this.mayHaveBegun = true;
+    this.replayed = false;
     this.failures += 1;
     if (this.failures === 1) return null;
     const tired = this.failures > MOST_FAILURES && !this.cancelling && !this.onlyFollows;

@@ -110,3 +110,7 @@ export async function byReference(order: OrRef<{ amount: number; note?: string }
   const told = await notify({ paid: paid.ref, order }, { id: 'told' });
   return [paid, told];
 }
+
+export async function chargeContent(content: OrRef<{ amount: number }>): Promise<Became> {
+  return became(charge(content, { id: 'content' }));
+}
