@@ -2,5 +2,5 @@
 export { CustodyError, type CustodyErrorCode } from './custody-error';
 export { developmentKey, DEVELOPMENT_PERSON, DEVELOPMENT_ROLE, type DevelopmentKey } from './development-key';
 export { defaultKeyFolder, KeyFolder, type NamedKey } from './key-folder';
-export { reviewersFromFile } from './reviewers-file';
+export { reviewersFromFile, type ReviewersFileOptions } from './reviewers-file';
 export { reviewersFromUrl, type ReviewersUrlOptions } from './reviewers-url';

@@ -8,12 +8,19 @@ import { MAX_JWKS_BYTES, jwksFromBytes, type Jwks } from '../../rules/receipts/j
 import { sha256Digest } from '../../rules/recovery';
 import { Refusal } from '../../rules/refusal';
 import type { Reviewers } from '../../ports';
-import { KEPT_MS, holdKeys } from './held-keys';
+import { KEPT_MS, holdKeys, type Holding } from './held-keys';
+
+export interface ReviewersFileOptions {
+  /** For tests: how long keys are held. */
+  readonly holding?: Partial<Holding>;
+}
 
 const WRITABLE_BY_ANYBODY = 0o002;
+/** Always asked; what was read before only bridges the moment in which the file cannot be read. */
+const HOLDING: Holding = { freshMs: 0, keptMs: KEPT_MS, askAgainMs: 0, clock: () => performance.now() };
 
 /** Replace the file by renaming a new one over it: one that is read half written is refused. */
-export function reviewersFromFile(file: string): Reviewers {
+export function reviewersFromFile(file: string, options: ReviewersFileOptions = {}): Reviewers {
   let read: { readonly digest: string; readonly jwks: Jwks } | null = null;
   const ask = async (): Promise<Jwks> => {
     const bytes = await bytesOf(file);
@@ -22,7 +29,7 @@ export function reviewersFromFile(file: string): Reviewers {
     if (read?.digest !== digest) read = { digest, jwks: jwksFromBytes(bytes) };
     return read.jwks;
   };
-  return holdKeys(ask, { freshMs: 0, keptMs: KEPT_MS, askAgainMs: 0, clock: () => performance.now() });
+  return holdKeys(ask, { ...HOLDING, ...options.holding });
 }
 
 async function bytesOf(file: string): Promise<Uint8Array> {
