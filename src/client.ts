@@ -4,6 +4,7 @@
  */
 import { WorkflowExecutionAlreadyStartedError, type Client, type WorkflowHandle } from '@temporalio/client';
 import { Contents } from './activities/contents';
+import { CARRIER_TASK_TIMEOUT_MS } from './activities/contract';
 import { Journal, planConflict } from './activities/journal';
 import { prepareDraft } from './activities/prepare';
 import type { Store } from './ports';
@@ -82,6 +83,7 @@ export class PlanClient {
           args: [input],
           workflowIdConflictPolicy: 'FAIL',
           workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+          workflowTaskTimeout: CARRIER_TASK_TIMEOUT_MS,
           memo: { [PLAN_MEMO]: plan.planDigest },
           staticSummary: `${plan.workflowId}: ${plan.effects.length} effects`.slice(0, 200),
         });

@@ -6,7 +6,14 @@
  * `export { governedPlan } from 'countersign/workflow'`.
  */
 import type { ClientPlugin } from '@temporalio/client';
-import type { ReplayWorkerOptions, Worker, WorkerOptions, WorkerPlugin } from '@temporalio/worker';
+import type {
+  BundleOptions,
+  BundlerPlugin,
+  ReplayWorkerOptions,
+  Worker,
+  WorkerOptions,
+  WorkerPlugin,
+} from '@temporalio/worker';
 import ms from 'ms';
 import { DRIVE_ACTIVITY, STAGE_ACTIVITY } from './activities/contract';
 import { createActivities } from './activities/drive-activity';
@@ -37,7 +44,7 @@ export interface CountersignPluginOptions {
   readonly at?: (point: EnginePoint) => void | Promise<void>;
 }
 
-export class CountersignPlugin implements WorkerPlugin, ClientPlugin {
+export class CountersignPlugin implements WorkerPlugin, BundlerPlugin, ClientPlugin {
   readonly name = 'CountersignPlugin';
   private readonly registry: Registry;
   private readonly running = new Set<Worker>();
@@ -72,6 +79,12 @@ export class CountersignPlugin implements WorkerPlugin, ClientPlugin {
       // Cancellation reaches an activity with its heartbeats: they must not be held back for longer than a moment.
       maxHeartbeatThrottleInterval: Math.min(toMs(options.maxHeartbeatThrottleInterval, 1_000), 1_000),
     };
+  }
+
+  /** Called for the worker's own bundling and, when the plugin is given to it, by `bundleWorkflowCode`. */
+  configureBundler(options: BundleOptions): BundleOptions {
+    const rules = require.resolve('./rules/preloaded');
+    return { ...options, preloadModules: [...new Set([...(options.preloadModules ?? []), rules])] };
   }
 
   configureReplayWorker(options: ReplayWorkerOptions): ReplayWorkerOptions {

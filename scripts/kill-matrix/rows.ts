@@ -83,20 +83,17 @@ async function received(scene: Scene): Promise<number> {
   return counts.reduce((total, { received: one }) => total + one, 0);
 }
 
-/**
- * The worker stops where `at` says; another one takes over and finishes; then the first is continued. The bound counts from
- * the takeover: until its time-outs, Temporal goes on giving tasks to a process that stands still.
- */
+/** The worker stops where `at` says; another one takes over and finishes; then the first is continued. */
 const pausedAt =
   (at: 'slot_taken' | 'in_client', until: 'ended' | 'answered', continueWhen: 'ended' | 'taken_over'): Row['play'] =>
   async (scene) => {
     const [first, second] = await Promise.all([scene.worker({ at, nth: 2, does: 'stop' }), scene.standby()]);
     await scene.begin();
     await first.passes('struck');
+    scene.strike();
     const stopped = performance.now();
     second.proceed();
     await second.passes('epoch_taken');
-    scene.strike();
     scene.notes.push(`taken over ${((performance.now() - stopped) / 1000).toFixed(1)} s after the stop`);
     const continued = async (): Promise<void> => {
       const { received: before } = await scene.admin.counts(scene.target);

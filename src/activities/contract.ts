@@ -10,6 +10,12 @@ import type { RefusalCode } from '../rules/refusal';
 export const DRIVE_ACTIVITY = 'countersign.drive';
 
 /**
+ * Longest time that a worker may hold a workflow task of a plan. A worker that stands still goes on being given tasks until
+ * this has passed; with Temporal's own 10 seconds, and twice that to find out, a takeover would come 15 seconds later.
+ */
+export const CARRIER_TASK_TIMEOUT_MS = 5_000;
+
+/**
  * `drive` sends what is proven absent; `cancel` closes every slot and ends the plan; `follow` only reads the journal;
  * `preview` only looks up and writes nothing at all.
  */

@@ -10,6 +10,7 @@ import {
   isCancellation,
   startChild,
 } from '@temporalio/workflow';
+import { CARRIER_TASK_TIMEOUT_MS } from '../activities/contract';
 import { carrierWorkflowId } from '../rules/plans/identity';
 import type { ChainKeeper } from './chain-keeper';
 import type { governedPlan } from './governed-plan';
@@ -32,6 +33,7 @@ export async function carriedByChild(chain: ChainKeeper, taskQueue: string | und
       parentClosePolicy: 'ABANDON',
       cancellationType: 'WAIT_CANCELLATION_COMPLETED',
       workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+      workflowTaskTimeout: CARRIER_TASK_TIMEOUT_MS,
       memo: { countersign_plan: plan.planDigest },
       staticSummary: `${plan.workflowId}: ${plan.effects.length} effects`.slice(0, 200),
     });

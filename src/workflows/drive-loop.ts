@@ -69,6 +69,7 @@ export class DriveLoop {
   private followed = 0;
   private patienceMs = FOLLOW_PATIENCE_MS;
   private cancelPauseMs = 1_000;
+  private inMemo = false;
   private readonly waited = new Map<string, number>();
   private scope: CancellationScope | null = null;
 
@@ -104,6 +105,12 @@ export class DriveLoop {
       const end = result === null ? await this.afterFailure() : await this.after(result);
       if (end !== null) return end;
     }
+  }
+
+  /** A memo that says where the plan stood must not outlive it; one that was never written costs an event for nothing. */
+  remembered(): void {
+    if (this.inMemo || this.chain.known !== null || this.chain.head?.phase !== 'completed')
+      this.host.remember(this.status());
   }
 
   status(): PlanStatus {
@@ -142,7 +149,8 @@ export class DriveLoop {
       waited: [...this.waited].map(([at, ms]) => [...(at.split('/').map(Number) as [number, number]), ms] as const),
     };
     try {
-      const scope = new CancellationScope({ cancellable: true });
+      // A cancellation of the workflow reaches the drive, which then finishes the effect in hand; the last drive must not hear it.
+      const scope = new CancellationScope({ cancellable: intent !== 'cancel' });
       this.scope = intent === 'cancel' ? null : scope;
       const result = await scope.run(() => activities[DRIVE_ACTIVITY](request));
       this.failures = 0;
@@ -247,7 +255,8 @@ export class DriveLoop {
     this.enter('parked', reason, message);
     if (!this.host.waitsForPeople) return { end: 'handed_over' };
     this.host.remember(this.status());
-    await condition(() => this.woken || this.wantsRenewal());
+    this.inMemo = true;
+    await CancellationScope.nonCancellable(() => condition(() => this.woken || this.wantsRenewal()));
     return this.rested('driving');
   }
 
@@ -260,15 +269,17 @@ export class DriveLoop {
     elapsed?: () => void,
   ): Promise<LoopEnd | null> {
     this.enter(state, reason, message);
-    const timer = new CancellationScope({ cancellable: true });
-    const slept = timer
-      .run(() => sleep(ms))
-      .then(
-        () => true,
-        () => false,
-      );
-    if (await Promise.race([slept, condition(() => this.woken).then(() => false)])) elapsed?.();
-    else timer.cancel();
+    await CancellationScope.nonCancellable(async () => {
+      const timer = new CancellationScope({ cancellable: true });
+      const slept = timer
+        .run(() => sleep(ms))
+        .then(
+          () => true,
+          () => false,
+        );
+      if (await Promise.race([slept, condition(() => this.woken).then(() => false)])) elapsed?.();
+      else timer.cancel();
+    });
     return this.rested(state);
   }
 

@@ -25,16 +25,28 @@ import {
   type EffectOutcome,
   type GovernedPlanInput,
   type PlanOutcome,
-  type PlanStatus,
 } from './messages';
-import { CARRIER } from './story';
 
 /** Messages that one run handles before it continues as new; histories stay small however often people ask. */
 const MOST_MESSAGES = 500;
 
 export async function governedPlan(input: GovernedPlanInput): Promise<PlanOutcome> {
+  // One async function on the way of every plan: the SDK keeps a stack trace of each promise, so each costs.
   try {
-    return await carry(input);
+    const chain = new ChainKeeper(input.plan, input.known ?? null, input.journal_id ?? null);
+    const asked: Asked = { messages: 0, cancelled: null };
+    const wantsRenewal = (): boolean =>
+      (asked.messages >= MOST_MESSAGES || workflowInfo().continueAsNewSuggested) && allHandlersFinished();
+    const loop = new DriveLoop(chain, input.task_queue, wantsRenewal);
+    if (input.preview === true) return await preview(loop);
+    listen(loop, asked);
+    const end = await loop.run();
+    if (end.end === 'renew') return await renew(input, chain);
+    loop.closed = true;
+    if (!allHandlersFinished()) await CancellationScope.nonCancellable(() => condition(allHandlersFinished));
+    if (end.end === 'turned_down') throw ApplicationFailure.nonRetryable(end.refusal.message, end.refusal.code);
+    loop.remembered();
+    return concluded(loop, asked.cancelled === 'temporal');
   } catch (fault) {
     // Anything else than a Temporal failure would be retried for ever as a failed workflow task.
     if (fault instanceof Refusal) throw ApplicationFailure.nonRetryable(fault.message, fault.code);
@@ -43,21 +55,14 @@ export async function governedPlan(input: GovernedPlanInput): Promise<PlanOutcom
   }
 }
 
-async function carry(input: GovernedPlanInput): Promise<PlanOutcome> {
-  const chain = new ChainKeeper(input.plan, input.known ?? null, input.journal_id ?? null);
-  let messages = 0;
-  const wantsRenewal = (): boolean =>
-    (messages >= MOST_MESSAGES || workflowInfo().continueAsNewSuggested) && allHandlersFinished();
-  const loop = new DriveLoop(chain, input.task_queue, wantsRenewal);
-  if (input.preview === true) return preview(loop);
+/** What people have asked of this run. */
+interface Asked {
+  messages: number;
+  cancelled: 'update' | 'temporal' | null;
+}
 
-  const handled = async (act: () => void): Promise<PlanStatus> => {
-    messages += 1;
-    const before = loop.returned;
-    act();
-    await condition(() => loop.closed || loop.returned > before);
-    return loop.status();
-  };
+function listen(loop: DriveLoop, asked: Asked): void {
+  const { chain } = loop;
   setHandler(statusQuery, () => loop.status(), { description: 'Where the plan stands, effect by effect.' });
   setHandler(
     lineageQuery,
@@ -65,15 +70,22 @@ async function carry(input: GovernedPlanInput): Promise<PlanOutcome> {
     { description: 'The digests of the checkpoint chain that this history proves.' },
   );
   setHandler(takeTurnSignal, () => loop.reobserve(), { description: 'Drive the plan, whoever drove it last.' });
-  setHandler(reobserveUpdate, () => handled(() => loop.reobserve()), {
-    description: 'Look at every sink again and go on from what is found.',
-  });
-  let cancelled: 'update' | 'temporal' | null = null;
+  setHandler(
+    reobserveUpdate,
+    async () => {
+      asked.messages += 1;
+      const before = loop.returned;
+      loop.reobserve();
+      await condition(() => loop.closed || loop.returned > before);
+      return loop.status();
+    },
+    { description: 'Look at every sink again and go on from what is found.' },
+  );
   setHandler(
     cancelUpdate,
     async () => {
-      cancelled ??= 'update';
-      messages += 1;
+      asked.cancelled ??= 'update';
+      asked.messages += 1;
       loop.cancel();
       await condition(() => loop.closed);
       return loop.status();
@@ -81,17 +93,9 @@ async function carry(input: GovernedPlanInput): Promise<PlanOutcome> {
     { description: 'Send nothing more, record what is committed, and end the plan.' },
   );
   CancellationScope.current().cancelRequested.catch(() => {
-    cancelled ??= 'temporal';
+    asked.cancelled ??= 'temporal';
     loop.cancel();
   });
-
-  const end = await CancellationScope.nonCancellable(() => loop.run());
-  if (end.end === 'renew') return renew(input, chain);
-  loop.closed = true;
-  await CancellationScope.nonCancellable(() => condition(allHandlersFinished));
-  if (end.end === 'turned_down') throw ApplicationFailure.nonRetryable(end.refusal.message, end.refusal.code);
-  CARRIER.remember(loop.status());
-  return concluded(loop, cancelled === 'temporal');
 }
 
 /** The closed chain as the author sees it: a result, a refused effect, or a cancellation. */
