@@ -81,7 +81,7 @@ export class Clusters {
     cluster: Cluster,
     sink: SinkName,
     moment: WorkerMoment | null = null,
-    journal = this.journal,
+    folders = { journal: this.journal, contents: this.contents },
   ): Promise<WorkerProcess> {
     const worker = new WorkerProcess(
       programFile(this.folder, 'worker'),
@@ -90,8 +90,7 @@ export class Clusters {
         namespace: 'default',
         taskQueue: TASK_QUEUE,
         bundle: path.join(this.folder, 'workflow.js'),
-        journal,
-        contents: this.contents,
+        ...folders,
         sink,
         urls: { counting: this.sinks.url, fhir: '' },
         deadlineMs: this.deadlineMs,
@@ -129,8 +128,8 @@ export class Clusters {
   }
 
   /** Writes at the sink, key by key, of a plan of so many effects. */
-  writesByKey(runId: string): readonly number[] {
-    const keys = readdirSync(path.join(this.journal, runId, 'sends'));
+  writesByKey(runId: string, journal = this.journal): readonly number[] {
+    const keys = readdirSync(path.join(journal, runId, 'sends'));
     return keys.map((key) => this.sinks.counts(key).writes);
   }
 

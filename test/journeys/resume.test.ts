@@ -5,10 +5,12 @@
  * - a server that is killed with SIGKILL in mid-send and whose database is deleted is not needed again: on a fresh server
  *   `resume` ends the run with every effect written exactly once, whether the old worker died with its server, or lived on and
  *   its write came late;
+ * - so it ends when only an exported file is left, placed in a new folder for new workers;
  * - an old cluster that comes back finds itself fenced, follows the other, and tells the same outcome;
  * - resumed twice, a run is followed, and once it has ended its recorded outcome is told.
  */
-import { existsSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
+import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { verify } from '../../src/verify';
 import { temporalAddress } from '../support/temporal';
@@ -37,8 +39,8 @@ async function midSend(sink: 'enforcing' | 'lookup') {
   return { old, worker, plan, handle, runId: plan.runId };
 }
 
-async function verified(runId: string): Promise<void> {
-  const report = await verify(all.journal, { strict: true });
+async function verified(runId: string, journal = all.journal): Promise<void> {
+  const report = await verify(journal, { strict: true });
   expect(report).toMatchObject({ ok: true, justified: true, runs: [{ runId, lineages: [{ committed: EFFECTS }] }] });
 }
 
@@ -69,6 +71,42 @@ test.each(['enforcing', 'lookup'] as const)('server and worker are gone (%s)', {
   const again = await all.countersign(fresh, 'resume', all.journal, runId, '--json').ended;
   expect(answerOf(again)).toMatchObject({ ok: true, data: { status: 'completed', replayed: true } });
   expect(all.sinks.counts()).toMatchObject({ writes: EFFECTS });
+});
+
+test('only an exported file is left', { timeout: 240_000 }, async () => {
+  const { old, worker, runId } = await midSend('lookup');
+  await all.forget(old);
+  await worker.kill();
+  const file = path.join(all.folder, 'run.export');
+  const exporting = all.countersign(
+    null,
+    'export',
+    all.journal,
+    runId,
+    '-o',
+    file,
+    '--contents',
+    all.contents,
+    '--json',
+  );
+  expect(answerOf(await exporting.ended)).toMatchObject({ ok: true, data: { contents: true, missing_operations: 0 } });
+  for (const gone of [all.journal, all.contents]) rmSync(gone, { recursive: true });
+
+  const fresh = await all.cluster();
+  const folders = {
+    journal: path.join(all.folder, 'elsewhere'),
+    contents: path.join(all.folder, 'elsewhere-contents'),
+  };
+  const placing = all.countersign(null, 'journal', 'init', folders.journal, '--from', file, '--json');
+  expect(answerOf(await placing.ended)).toMatchObject({
+    ok: true,
+    data: { state: 'placed', contents: folders.contents },
+  });
+  await all.worker(fresh, 'lookup', null, folders);
+  const resumed = await all.countersign(fresh, 'resume', file, '--journal', folders.journal, '--json').ended;
+  expect(answerOf(resumed)).toMatchObject({ ok: true, data: { status: 'completed', replayed: false } });
+  expect(all.writesByKey(runId, folders.journal)).toEqual(each(1));
+  await verified(runId, folders.journal);
 });
 
 test('the old worker lives on, and its write comes late', { timeout: 240_000 }, async () => {

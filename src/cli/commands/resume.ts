@@ -2,6 +2,7 @@
  * `resume`: carries on a run from its journal alone, on whatever cluster the connection leads to. Invariant: what does not verify
  * is not started; a run that is already carried there is followed, never started a second time.
  */
+import { Journal } from '../../activities/journal';
 import { isDigest, isRunId } from '../../rules/recovery';
 import { Refusal } from '../../rules/refusal';
 import { importRun, openExport, type ExportedRun } from '../../transfer';
@@ -73,6 +74,7 @@ async function resumeFrom(context: Context, runId: string, options: ResumeComman
   const { expectHead, taskQueue, wait = false } = options;
   const { output, interrupted } = context;
   const checkContents = hasStore(options);
+  await refuseUnknown(options, runId);
   const service = await connect(options, checkContents ? contentStore(options) : undefined);
   try {
     const head = expectHead === undefined ? {} : { expectHead };
@@ -84,4 +86,11 @@ async function resumeFrom(context: Context, runId: string, options: ResumeComman
   } finally {
     await service.close();
   }
+}
+
+/** Before a server is asked for. */
+async function refuseUnknown(options: ResumeCommandOptions, runId: string): Promise<void> {
+  const journal = new Journal(journalStore(options));
+  const id = await journal.id();
+  if ((await journal.plan(runId)) === null) throw new Refusal('unknown_run', `journal ${id} holds no such run`, runId);
 }
