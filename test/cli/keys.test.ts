@@ -3,6 +3,7 @@
  *
  * Held here:
  * - `new` makes a key, `list` shows it, `export` prints what the workers' reviewers read, and what it signs is admitted;
+ * - the commands of the page of receipts work as written;
  * - no command ever prints a secret; a key is never replaced; wrong names, people and roles exit 2 and make nothing;
  * - a key that others could read is refused; an option wins over its variable.
  */
@@ -48,6 +49,20 @@ it('makes, lists and exports a key that signs', async () => {
 
   const one = answerOf(await keys('export', 'own', 'own', '--json')).data;
   expect(jwksFromBytes(JSON.stringify(one)).keys.map((key) => key.kid)).toEqual([kid]);
+});
+
+it('works as the page of receipts shows', async () => {
+  const [, shown = ''] = /```sh\n([^]*?)```/.exec(fs.readFileSync('docs/receipts.md', 'utf8')) ?? [];
+  const commands = shown.trimEnd().split('\n');
+  expect(commands).toHaveLength(2);
+  const said: Ran[] = [];
+  for (const command of commands) {
+    const [npx, program, ...args] = command.split(' ');
+    expect([npx, program]).toEqual(['npx', 'countersign']);
+    said.push(await cli(...args, '--keys', folder()));
+  }
+  expect(said.map(({ code }) => code)).toEqual([0, 0]);
+  expect(jwksFromBytes(said[1]?.out ?? '').keys).toHaveLength(1);
 });
 
 it('never prints a secret', async () => {

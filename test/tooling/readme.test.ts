@@ -25,7 +25,7 @@ import { temporalAddress, temporalCli } from '../support/temporal';
 const run = promisify(execFile);
 const PAGES = [
   'README.md',
-  ...['architecture', 'command-line', 'guarantees', 'journal-format'].map((name) => `docs/${name}.md`),
+  ...['architecture', 'command-line', 'guarantees', 'journal-format', 'receipts'].map((name) => `docs/${name}.md`),
   ...['data', 'vitals'].map((name) => `examples/${name}/README.md`),
 ];
 const pages = new Map(PAGES.map((page) => [page, readFileSync(page, 'utf8')]));
@@ -43,6 +43,10 @@ const RUN = [
 const UPDATES = ['reobserve', 'cancel'].map(
   (name) => `temporal workflow update execute --workflow-id countersign/<run_id> --name ${name}`,
 );
+const KEYS = [
+  'npx countersign keys new laptop --person person:example.org/reviewer-1 --role role:example.org/approver',
+  'npx countersign keys export laptop',
+];
 const INSTALL = README.split('\n').find((line) => line.startsWith('npm install ')) ?? '';
 const COMMANDS: Readonly<Record<string, How>> = {
   './temporal-dev.sh demo': { here: 'the demo' },
@@ -50,6 +54,7 @@ const COMMANDS: Readonly<Record<string, How>> = {
   './temporal-dev.sh up': { file: 'test/tooling/temporal-dev.test.ts', text: "dev('up')" },
   'npx tsx examples/vitals/src/client.ts': { file: 'test/tooling/temporal-dev.test.ts', text: 'vitals\\/src\\/client' },
   [INSTALL]: { here: 'the packages to install' },
+  ...Object.fromEntries(KEYS.map((line) => [line, { file: 'test/cli/keys.test.ts', text: "'docs/receipts.md'" }])),
   ...Object.fromEntries([INIT, ...RUN].map((line) => [line, { here: 'the five minutes' }])),
   ...Object.fromEntries(UPDATES.map((line) => [line, { here: 'the five minutes' }])),
 };
