@@ -12,13 +12,23 @@ import { draftFromJson } from './rules/plans/draft';
 import { carrierWorkflowId } from './rules/plans/identity';
 import { planToRecord, type GovernedPlan } from './rules/plans/plan';
 import { Refusal } from './rules/refusal';
+import type { Question } from './rules/receipts/question';
+import { answerTo, askedOf } from './answer-plan';
 import { readResumable, type ResumeOptions } from './resume-run';
 import type { governedPlan } from './workflows/governed-plan';
 import type { GovernedPlanInput, PlanLineage, PlanOutcome, PlanStatus } from './workflows/messages';
 
-export type { EffectOutcome, GovernedPlanInput, PlanLineage, PlanOutcome, PlanStatus } from './workflows/messages';
+export type {
+  EffectOutcome,
+  GovernedPlanInput,
+  PlanAsks,
+  PlanLineage,
+  PlanOutcome,
+  PlanStatus,
+} from './workflows/messages';
 export type { GovernedPlan } from './rules/plans/plan';
 export type { ResumeOptions } from './resume-run';
+export type { HeldReceipt, Question } from './rules/receipts/question';
 
 /** Memo of an execution: the digest of the plan that it carries. */
 const PLAN_MEMO = 'countersign_plan';
@@ -43,6 +53,15 @@ export interface PlanHandle {
   lineage(): Promise<PlanLineage>;
   reobserve(): Promise<PlanStatus>;
   cancel(): Promise<PlanStatus>;
+  /** What is asked of people, from whom, and what is there; null while nothing is. */
+  approvals(): Promise<Question | null>;
+  /**
+   * Hands over a signed approval, rejection or request. Answers where it led; throws `Refusal` with the code of the reason, before
+   * anything is sent where that can be told here.
+   */
+  approve(token: string): Promise<PlanStatus>;
+  /** Hands over a signed resolution, in the same way. */
+  resolve(token: string): Promise<PlanStatus>;
   /** The plain Temporal handle. */
   readonly workflow: WorkflowHandle<typeof governedPlan>;
 }
@@ -141,6 +160,9 @@ export class PlanClient {
       lineage: () => workflow.query<PlanLineage>('lineage'),
       reobserve: () => workflow.executeUpdate<PlanStatus, []>('reobserve'),
       cancel: () => workflow.executeUpdate<PlanStatus, []>('cancel'),
+      approvals: () => askedOf(workflow),
+      approve: (token) => answerTo(workflow, 'approve', token),
+      resolve: (token) => answerTo(workflow, 'resolve', token),
     };
   }
 }

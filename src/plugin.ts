@@ -67,6 +67,7 @@ export class CountersignPlugin implements WorkerPlugin, BundlerPlugin, ClientPlu
         effects: [],
         shuttingDown: () => [...this.running].some((worker) => worker.getState() !== 'RUNNING'),
         ...(policy === undefined ? {} : { policy }),
+        ...(reviewers === undefined ? {} : { reviewers }),
         ...(at === undefined ? {} : { at }),
       },
       this.registry,
@@ -74,7 +75,6 @@ export class CountersignPlugin implements WorkerPlugin, BundlerPlugin, ClientPlu
     return {
       ...options,
       activities: { ...options.activities, ...ours },
-        ...(reviewers === undefined ? {} : { reviewers }),
       shutdownGraceTime: Math.max(toMs(options.shutdownGraceTime, 0), this.registry.longestDeadlineMs),
       // Cancellation reaches an activity with its heartbeats: they must not be held back for longer than a moment.
       maxHeartbeatThrottleInterval: Math.min(toMs(options.maxHeartbeatThrottleInterval, 1_000), 1_000),

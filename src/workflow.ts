@@ -3,14 +3,19 @@
  * other entries need Node.
  */
 export { governedPlan } from './workflows/governed-plan';
+export type { ApprovalRejectedDetails } from './workflows/approval-rejected';
 export {
+  approvalsQuery,
+  approveUpdate,
   cancelUpdate,
   lineageQuery,
   reobserveUpdate,
+  resolveUpdate,
   statusQuery,
   type EffectOutcome,
   type GovernedPlanInput,
   type KnownHead,
+  type PlanAsks,
   type PlanLineage,
   type PlanOutcome,
   type PlanState,

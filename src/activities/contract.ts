@@ -41,16 +41,16 @@ export interface DriveRequest {
   /** A person asked this workflow to go on although another driver has taken over. */
   readonly reclaim: boolean;
   readonly waited: readonly Waited[];
+  /** Answers of people that no result has acknowledged yet, as compact JWS. */
+  readonly receipts?: readonly string[];
+  /** Milliseconds for which this lineage has waited for its approval. */
+  readonly approval_waited?: number;
 }
 
 /** Refusals that end a plan before it has begun, and are a question to a person once it has. */
 export const PARKABLE_REFUSALS = [
   'no_adapter',
   'wrong_journal',
-  /** Answers of people that no result has acknowledged yet, as compact JWS. */
-  readonly receipts?: readonly string[];
-  /** Milliseconds for which this lineage has waited for its approval. */
-  readonly approval_waited?: number;
   'journal_missing',
   'journal_behind',
   'journal_invalid',
@@ -112,28 +112,28 @@ export type DriveStatus =
   | { readonly status: 'refused'; readonly code: RefusalCode; readonly message: string }
   | { readonly status: 'previewed'; readonly effects: readonly PreviewedEffect[] };
 
-export type DriveResult = DriveStatus & {
-  readonly journal_id: string;
-  readonly epoch: number | null;
-  /** The head of the chain after `steps`; null while there is none. The workflow must come to the same digest. */
-  readonly head: { readonly sequence: number; readonly digest: string } | null;
-  /** The chain was there and terminal before this request, so nothing was sent for it. */
 /** What became of one of the request's receipts: kept, by whichever driver, or refused for good. */
 export interface ReceiptAnswer {
   readonly receipt: string;
   readonly refused: { readonly code: RefusalCode; readonly message: string } | null;
 }
 
+export type DriveResult = DriveStatus & {
+  readonly journal_id: string;
+  readonly epoch: number | null;
+  /** The head of the chain after `steps`; null while there is none. The workflow must come to the same digest. */
+  readonly head: { readonly sequence: number; readonly digest: string } | null;
+  /** The chain was there and terminal before this request, so nothing was sent for it. */
   readonly replayed: boolean;
   /** One witness for each checkpoint behind `expected_head`, oldest first (checkpoint 0 follows from the plan alone). */
   readonly steps: readonly Dict[];
+  readonly receipts?: readonly ReceiptAnswer[];
 };
 
 /** The local activity that makes an author's call a content-free plan. */
 export const STAGE_ACTIVITY = 'countersign.stage';
 
 export interface StagedCall {
-  readonly receipts?: readonly ReceiptAnswer[];
   /** The name of the effect in the worker's record of effects. */
   readonly effect: string;
   readonly id: string;

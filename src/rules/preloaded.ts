@@ -4,4 +4,5 @@
  * an object that never changes is none).
  */
 import './plans/plan';
+import './receipts/question';
 import './sends/witness';

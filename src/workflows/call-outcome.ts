@@ -5,6 +5,7 @@
 import { ApplicationFailure, CancelledFailure } from '@temporalio/workflow';
 import { refTo } from '../rules/calls/ref';
 import type { EffectResult } from '../rules/calls/signature';
+import { approvalRejected } from './approval-rejected';
 import type { EffectOutcome } from './messages';
 import type { DriveLoop } from './drive-loop';
 
@@ -62,6 +63,7 @@ function failureOf({ chain }: DriveLoop, names: readonly CallName[], cancelled: 
     const message = `the sink of "${effect}" refused it: ${refusal.code}; use another id to try it with other arguments`;
     return ApplicationFailure.create({ type: 'EffectRejected', nonRetryable: true, message, details: [rejected] });
   }
+  if (chain.denial !== null) return approvalRejected(chain.denial, [details]);
   if (cancelled) return cancelledFailure(details);
   const message = 'this call was cancelled before, and stays so; use another id to do it after all';
   return ApplicationFailure.create({ type: 'EffectCancelled', nonRetryable: true, message, details: [details] });

@@ -12,6 +12,7 @@ import {
 } from '@temporalio/workflow';
 import { CARRIER_TASK_TIMEOUT_MS } from '../activities/contract';
 import { carrierWorkflowId } from '../rules/plans/identity';
+import { APPROVAL_REJECTED } from './approval-rejected';
 import type { ChainKeeper } from './chain-keeper';
 import type { governedPlan } from './governed-plan';
 import { takeTurnSignal, type GovernedPlanInput } from './messages';
@@ -46,8 +47,9 @@ export async function carriedByChild(chain: ChainKeeper, taskQueue: string | und
     }
     if (!(fault instanceof ChildWorkflowFailure) || isCancellation(fault)) throw fault;
     const { cause } = fault;
-    // A refused effect stands in the chain, where it is read like every other end.
-    if (cause instanceof ApplicationFailure && cause.type === 'EffectRejected') return 'child';
+    // A refused effect or a denied plan stands in the chain, where it is read like every other end.
+    const ends: readonly unknown[] = ['EffectRejected', APPROVAL_REJECTED];
+    if (cause instanceof ApplicationFailure && ends.includes(cause.type)) return 'child';
     throw cause instanceof ApplicationFailure ? cause : fault;
   }
 }

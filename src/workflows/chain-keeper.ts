@@ -7,12 +7,14 @@ import { planFromRecord, openingCheckpoint, type GovernedPlan } from '../rules/p
 import type { Dict } from '../rules/fields';
 import { RecoveryError, validateSuccessor, type RecoveryCheckpoint } from '../rules/recovery';
 import { Refusal } from '../rules/refusal';
+import type { Ground } from '../rules/sends/ground';
 import { deriveNext, witnessFromRecord, type ProvenObservation, type Witness } from '../rules/sends/witness';
 import type { EffectOutcome, KnownHead } from './messages';
 
 export class ChainKeeper {
   readonly plan: GovernedPlan;
-  readonly digests: string[] = [];
+  /** Digests of each lineage, the first one first; those of a lineage in order of their sequence. */
+  readonly lineages: string[][] = [[]];
   head: RecoveryCheckpoint | null = null;
   journalId: string | null;
   private lastWitness: Witness | null = null;
@@ -26,23 +28,32 @@ export class ChainKeeper {
     this.journalId = known?.journal_id ?? journalId;
   }
 
+  get lineage(): number {
+    return this.lineages.length;
+  }
+
+  /** Of the lineage that this chain has come to. */
+  get digests(): readonly string[] {
+    return this.lineages.at(-1) ?? [];
+  }
+
   get expectedHead(): { sequence: number; digest: string } | null {
     return this.head === null ? null : { sequence: Number(this.head.sequence), digest: this.head.checkpointDigest };
   }
 
   /** The head that an earlier run knew, while this one has not derived its way there. */
-  get unseenHead(): { sequence: number; digest: string } | null {
-    const { known, digests } = this;
-    const seen = known === null || digests.length > known.sequence;
-    return seen ? null : { sequence: known.sequence, digest: known.digest };
+  get unseenHead(): { lineage?: number; sequence: number; digest: string } | null {
+    const { known } = this;
+    if (known === null || digestAt(this.lineages, known) !== undefined) return null;
+    const { journal_id: _journal, ...head } = known;
+    return head;
   }
 
   /** Where this history stands, for the run that continues it. */
   get position(): KnownHead | undefined {
-    const head = this.expectedHead;
-    return head === null || this.journalId === null
-      ? (this.known ?? undefined)
-      : { journal_id: this.journalId, ...head };
+    const { expectedHead: head, journalId, lineage } = this;
+    if (head === null || journalId === null) return this.known ?? undefined;
+    return { journal_id: journalId, ...(lineage === 1 ? {} : { lineage }), ...head };
   }
 
   /** Derives what the result says was appended or adopted; throws `Refusal` when it does not follow. */
@@ -51,28 +62,29 @@ export class ChainKeeper {
     if (this.journalId === null && result.journal_id !== '') this.journalId = result.journal_id;
     if (result.head === null) return;
     let head = this.head ?? openingCheckpoint(this.plan);
-    const digests = this.head === null ? [head.checkpointDigest] : [];
+    const lineages = this.lineages.map((digests) => [...digests]);
+    if (this.head === null) lineages.at(-1)?.push(head.checkpointDigest);
     let witness = this.lastWitness;
     for (const step of result.steps) {
-      const next = successor(head, step);
+      const next = successor(head, step, lineages.length);
       if (next === null) throw divergence(Number(head.sequence) + 1);
       const { checkpoint } = next;
       witness = next.witness;
-      digests.push(checkpoint.checkpointDigest);
+      if (witness.step === 'opened') lineages.push([]);
+      lineages.at(-1)?.push(checkpoint.checkpointDigest);
       head = checkpoint;
     }
     if (head.checkpointDigest !== result.head.digest) throw divergence(result.head.sequence);
-    const all = [...this.digests, ...digests];
     const { known } = this;
+    const met = known === null ? undefined : digestAt(lineages, known);
     // A long chain is handed over in pieces, each `stopped`.
-    const onTheWay = result.status === 'stopped' && all.length <= (known?.sequence ?? 0);
-    if (known !== null && !onTheWay && all[known.sequence] !== known.digest) {
+    if (known !== null && met !== known.digest && !(met === undefined && result.status === 'stopped')) {
       throw new Refusal(
         'journal_behind',
         'the journal does not hold the head that the earlier run of this workflow knew',
       );
     }
-    this.digests.push(...digests);
+    this.lineages.splice(0, this.lineages.length, ...lineages);
     this.head = head;
     this.lastWitness = witness;
   }
@@ -81,7 +93,18 @@ export class ChainKeeper {
     return this.lastWitness?.refusal ?? null;
   }
 
-  effects(): readonly (EffectOutcome & { ordinal: number; doubt: string | null })[] {
+  /** What people said that ended the plan. */
+  get denial(): (Ground & { kind: 'denial' }) | null {
+    const ground = this.lastWitness?.ground;
+    return ground?.kind === 'denial' ? ground : null;
+  }
+
+  /** When the sinks were asked last, unix milliseconds. */
+  get observedAt(): number | null {
+    return this.lastWitness === null || this.lastWitness.observations.length === 0 ? null : this.lastWitness.now;
+  }
+
+  effects(): readonly (EffectOutcome & { ordinal: number; doubt: string | null; proof: string | null })[] {
     return this.plan.effects.map((effect, ordinal) => {
       const record = this.head?.effects[ordinal];
       const found = this.lastWitness?.observations[ordinal];
@@ -93,6 +116,7 @@ export class ChainKeeper {
         state: committed ? 'committed' : isUnknown(found) ? 'unknown' : 'not_sent',
         evidence: record?.commitEvidenceDigest ?? null,
         doubt: found?.state === 'ambiguous' ? found.doubt : null,
+        proof: found !== undefined && 'proof' in found ? found.proof : null,
       };
     });
   }
@@ -105,12 +129,29 @@ function isWellFormed({ journal_id, steps, head }: { readonly [Field in keyof Dr
   return sound && typeof journal_id === 'string' && Array.isArray(steps);
 }
 
+function digestAt(
+  lineages: readonly (readonly string[])[],
+  { lineage = 1, sequence }: { readonly lineage?: number; readonly sequence: number },
+): string | undefined {
+  return lineages[lineage - 1]?.[sequence];
+}
+
 /** Null when the step is no witness, derives another checkpoint, or one that may not stand behind `head`. */
-function successor(head: RecoveryCheckpoint, step: Dict): { checkpoint: RecoveryCheckpoint; witness: Witness } | null {
+function successor(
+  head: RecoveryCheckpoint,
+  step: Dict,
+  lineage: number,
+): { checkpoint: RecoveryCheckpoint; witness: Witness } | null {
   try {
     const witness = witnessFromRecord(step);
     const { checkpoint } = deriveNext(head, witness);
-    validateSuccessor(head, checkpoint, head.sequence + 1n);
+    const { ground } = witness;
+    if (ground?.kind === 'opening') {
+      if (ground.lineage !== lineage + 1) return null;
+      validateSuccessor(null, checkpoint, 0n);
+    } else {
+      validateSuccessor(head, checkpoint, head.sequence + 1n);
+    }
     return checkpoint.checkpointDigest === witness.checkpointDigest ? { checkpoint, witness } : null;
   } catch (fault) {
     if (fault instanceof Refusal || fault instanceof RecoveryError) return null;

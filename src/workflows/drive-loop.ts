@@ -22,6 +22,7 @@ import {
 } from '../activities/contract';
 import { Refusal } from '../rules/refusal';
 import { SINK_WAIT } from '../rules/sends/proof';
+import { Answers, type CarriedAnswers } from './answers';
 import type { ChainKeeper } from './chain-keeper';
 import type { PlanState, PlanStatus } from './messages';
 import { CARRIER, type Host } from './story';
@@ -45,6 +46,9 @@ const LONGEST_PAUSE_MS = 60_000;
 const LONGEST_WATCH_MS = 10 * 60_000;
 /** An author's history is not to fill up with failures: after these, the plan gets a workflow of its own. */
 const MOST_FAILURES = 6;
+/** Between two tries to have the reviewers' keys. */
+const FIRST_RECHECK_MS = 30_000;
+const LONGEST_RECHECK_MS = 30 * 60_000;
 /** Another driver that shows nothing new for this long is asked no more: we take over. Doubles each time. */
 const FOLLOW_PATIENCE_MS = 10 * 60_000;
 
@@ -71,6 +75,8 @@ export class DriveLoop {
   private cancelPauseMs = 1_000;
   private inMemo = false;
   private readonly waited = new Map<string, number>();
+  private recheckMs = FIRST_RECHECK_MS;
+  readonly answers: Answers;
   private scope: CancellationScope | null = null;
 
   constructor(
@@ -79,13 +85,20 @@ export class DriveLoop {
     /** True when the workflow would rather continue as new than wait any longer here. */
     private readonly wantsRenewal: () => boolean = () => false,
     private readonly host: Host = CARRIER,
+    carried?: CarriedAnswers,
   ) {
+    this.answers = new Answers(carried);
     this.mayHaveBegun = chain.known !== null;
   }
 
   /** A person asks to look again, whoever has the turn. */
   reobserve(): void {
     this.reclaim = true;
+    this.woken = true;
+  }
+
+  /** Somebody has answered. */
+  wake(): void {
     this.woken = true;
   }
 
@@ -120,10 +133,12 @@ export class DriveLoop {
       journal_id: chain.journalId,
       state: this.state,
       phase: chain.head?.phase ?? null,
-      lineage: 1,
+      lineage: chain.lineage,
       head: chain.expectedHead,
       reason: this.reason,
       message: this.message,
+      asks: this.answers.asks,
+      observed_at: chain.observedAt,
       effects: chain.effects(),
     };
   }
@@ -138,7 +153,7 @@ export class DriveLoop {
     const { chain } = this;
     const request = {
       run_id: chain.plan.runId,
-      lineage: 1,
+      lineage: chain.lineage,
       intent,
       plan: chain.record,
       journal_id: chain.journalId,
@@ -147,6 +162,7 @@ export class DriveLoop {
       epoch: this.epoch,
       reclaim: this.reclaim,
       waited: [...this.waited].map(([at, ms]) => [...(at.split('/').map(Number) as [number, number]), ms] as const),
+      ...this.answers.forRequest(intent),
     };
     try {
       // A cancellation of the workflow reaches the drive, which then finishes the effect in hand; the last drive must not hear it.
@@ -176,6 +192,7 @@ export class DriveLoop {
       if (!(fault instanceof Refusal) || !isParkable(fault.code)) throw fault;
       return this.park(fault.code, fault.message);
     }
+    this.answers.hear(result);
     this.epoch = result.epoch;
     this.replayed = this.replayed && result.replayed;
     const moved = before !== this.chain.expectedHead?.digest;
@@ -256,8 +273,24 @@ export class DriveLoop {
     if (!this.host.waitsForPeople) return { end: 'handed_over' };
     this.host.remember(this.status());
     this.inMemo = true;
-    await CancellationScope.nonCancellable(() => condition(() => this.woken || this.wantsRenewal()));
+    const over = (): boolean => this.woken || this.wantsRenewal();
+    const ms = this.nextLookMs(reason);
+    await CancellationScope.nonCancellable(async () => {
+      if (ms === null) await condition(over);
+      else await condition(over, ms);
+    });
     return this.rested('driving');
+  }
+
+  /** A deadline of an approval ends a rest, and so does the hope that the reviewers' keys can be had again; nothing else does. */
+  private nextLookMs(reason: PlanStatus['reason']): number | null {
+    if (reason !== 'reviewers_unavailable') {
+      this.recheckMs = FIRST_RECHECK_MS;
+      return this.answers.question?.deadlineMs ?? null;
+    }
+    const ms = this.recheckMs;
+    this.recheckMs = Math.min(2 * ms, LONGEST_RECHECK_MS);
+    return ms;
   }
 
   /** Waits on a durable timer; `elapsed` runs only when the whole time has passed. */

@@ -15,17 +15,23 @@ import {
 import { RecoveryError } from '../rules/recovery';
 import { Refusal } from '../rules/refusal';
 import { ChainKeeper } from './chain-keeper';
+import { approvalRejected } from './approval-rejected';
 import { DriveLoop } from './drive-loop';
 import {
+  approvalsQuery,
+  approveUpdate,
   cancelUpdate,
   lineageQuery,
   reobserveUpdate,
+  resolveUpdate,
   statusQuery,
   takeTurnSignal,
   type EffectOutcome,
   type GovernedPlanInput,
   type PlanOutcome,
+  type PlanStatus,
 } from './messages';
+import { CARRIER } from './story';
 
 /** Messages that one run handles before it continues as new; histories stay small however often people ask. */
 const MOST_MESSAGES = 500;
@@ -37,11 +43,11 @@ export async function governedPlan(input: GovernedPlanInput): Promise<PlanOutcom
     const asked: Asked = { messages: 0, cancelled: null };
     const wantsRenewal = (): boolean =>
       (asked.messages >= MOST_MESSAGES || workflowInfo().continueAsNewSuggested) && allHandlersFinished();
-    const loop = new DriveLoop(chain, input.task_queue, wantsRenewal);
+    const loop = new DriveLoop(chain, input.task_queue, wantsRenewal, CARRIER, input.answers);
     if (input.preview === true) return await preview(loop);
     listen(loop, asked);
     const end = await loop.run();
-    if (end.end === 'renew') return await renew(input, chain);
+    if (end.end === 'renew') return await renew(input, loop);
     loop.closed = true;
     if (!allHandlersFinished()) await CancellationScope.nonCancellable(() => condition(allHandlersFinished));
     if (end.end === 'turned_down') throw ApplicationFailure.nonRetryable(end.refusal.message, end.refusal.code);
@@ -66,9 +72,31 @@ function listen(loop: DriveLoop, asked: Asked): void {
   setHandler(statusQuery, () => loop.status(), { description: 'Where the plan stands, effect by effect.' });
   setHandler(
     lineageQuery,
-    () => ({ run_id: chain.plan.runId, journal_id: chain.journalId, lineage: 1, digests: chain.digests }),
+    () => ({ run_id: chain.plan.runId, journal_id: chain.journalId, lineage: chain.lineage, digests: chain.digests }),
     { description: 'The digests of the checkpoint chain that this history proves.' },
   );
+  setHandler(approvalsQuery, () => loop.answers.record, {
+    description: 'What is asked of people, from whom, and what is there.',
+  });
+  const answered = async (token: string): Promise<PlanStatus> => {
+    const { answers } = loop;
+    asked.messages += 1;
+    const receipt = answers.keep(token);
+    loop.wake();
+    const rests = (): boolean => loop.state === 'parked' || loop.state === 'following';
+    await condition(() => loop.closed || answers.isSettled(receipt) || (answers.wasOffered(receipt) && rests()));
+    const refused = answers.refusal(receipt);
+    if (refused !== null) throw ApplicationFailure.nonRetryable(refused.message, refused.code);
+    return loop.status();
+  };
+  setHandler(approveUpdate, answered, {
+    validator: (token) => loop.answers.check('approve', token, loop.reason),
+    description: 'A signed approval, rejection or request.',
+  });
+  setHandler(resolveUpdate, answered, {
+    validator: (token) => loop.answers.check('resolve', token, loop.reason),
+    description: 'A signed resolution of what the plan is parked for.',
+  });
   setHandler(takeTurnSignal, () => loop.reobserve(), { description: 'Drive the plan, whoever drove it last.' });
   setHandler(
     reobserveUpdate,
@@ -101,12 +129,12 @@ function listen(loop: DriveLoop, asked: Asked): void {
 /** The closed chain as the author sees it: a result, a refused effect, or a cancellation. */
 function concluded(loop: DriveLoop, byTemporal: boolean): PlanOutcome {
   const { chain } = loop;
-  const effects = chain.effects().map(({ ordinal: _ordinal, doubt: _doubt, ...effect }) => effect);
+  const effects = chain.effects().map(({ ordinal: _ordinal, doubt: _doubt, proof: _proof, ...effect }) => effect);
   const outcome: PlanOutcome = {
     status: chain.head?.phase === 'completed' ? 'completed' : 'cancelled',
     run_id: chain.plan.runId,
     journal_id: chain.journalId ?? '',
-    lineage: 1,
+    lineage: chain.lineage,
     head: chain.expectedHead,
     effects,
     replayed: loop.replayed,
@@ -122,6 +150,8 @@ function concluded(loop: DriveLoop, byTemporal: boolean): PlanOutcome {
       details: [{ code: refusal.code, ordinal: refusal.ordinal, ...outcome }],
     });
   }
+  const { denial } = chain;
+  if (denial !== null) throw approvalRejected(denial, [outcome]);
   if (byTemporal) throw new CancelledFailure('the plan was cancelled', [byState(effects)]);
   return outcome;
 }
@@ -142,7 +172,7 @@ async function preview(loop: DriveLoop): Promise<PlanOutcome> {
     status: 'previewed',
     run_id: loop.chain.plan.runId,
     journal_id: result.journal_id,
-    lineage: 1,
+    lineage: loop.chain.lineage,
     head: loop.chain.expectedHead,
     effects: [],
     replayed: result.replayed,
@@ -150,8 +180,12 @@ async function preview(loop: DriveLoop): Promise<PlanOutcome> {
   };
 }
 
-function renew(input: GovernedPlanInput, chain: ChainKeeper): Promise<never> {
+function renew(input: GovernedPlanInput, { chain, answers }: DriveLoop): Promise<never> {
   const { position } = chain;
   const continueAs = makeContinueAsNewFunc<typeof governedPlan>();
-  return continueAs(position === undefined ? input : { ...input, known: position });
+  return continueAs({
+    ...input,
+    ...(position === undefined ? {} : { known: position }),
+    ...(answers.isEmpty ? {} : { answers: answers.carried }),
+  });
 }

@@ -5,10 +5,13 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import type { ParkReason, PreviewedEffect } from '../activities/contract';
 import type { Dict } from '../rules/fields';
+import type { CarriedAnswers } from './answers';
 
 /** Where a history stood in its journal; carried through continue-as-new. */
 export interface KnownHead {
   readonly journal_id: string;
+  /** @default 1 */
+  readonly lineage?: number;
   readonly sequence: number;
   readonly digest: string;
 }
@@ -24,6 +27,8 @@ export interface GovernedPlanInput {
   readonly task_queue?: string;
   /** Set by continue-as-new. */
   readonly known?: KnownHead;
+  /** Set by continue-as-new: what is asked of people, and what they have answered. */
+  readonly answers?: CarriedAnswers;
 }
 
 /** What became of one effect. `unknown`: nobody could prove it; look at the sink. */
@@ -61,7 +66,25 @@ export interface PlanStatus {
   /** Why a person is needed, or why the plan is waiting. */
   readonly reason: ParkReason | 'activity_failed' | 'settling' | 'another_driver' | null;
   readonly message: string | null;
-  readonly effects: readonly (EffectOutcome & { readonly ordinal: number; readonly doubt: string | null })[];
+  /** What people can answer; null while nothing is asked. The query `approvals` says all of it. */
+  readonly asks: PlanAsks | null;
+  /** When the sinks were asked last, unix milliseconds; null while they were not. */
+  readonly observed_at: number | null;
+  readonly effects: readonly (EffectOutcome & {
+    readonly ordinal: number;
+    /** Why its state is in doubt, or what proves it. */
+    readonly doubt: string | null;
+    readonly proof: string | null;
+  })[];
+}
+
+export interface PlanAsks {
+  /** Approvals are asked for: how many by each rule, and from which roles; null is any. */
+  readonly approvals: readonly { readonly approvals: number; readonly roles: readonly string[] | null }[];
+  /** Resolutions that would lead somewhere. */
+  readonly resolutions: readonly string[];
+  /** What is there already: `approve`, `reject`, `request`, or a resolution. */
+  readonly have: readonly string[];
 }
 
 export interface PlanLineage {
@@ -80,6 +103,15 @@ export const reobserveUpdate = defineUpdate<PlanStatus>('reobserve');
 
 /** Sends nothing more, records what is committed and what is not, and ends the plan. Answers where that led. */
 export const cancelUpdate = defineUpdate<PlanStatus>('cancel');
+
+/** What is asked of people, from whom, and what is there: the record of `questionFromRecord`, or null. */
+export const approvalsQuery = defineQuery<Dict | null>('approvals');
+
+/** A signed approval, rejection or request, as compact JWS. Answers where it led; refused with the code of the reason. */
+export const approveUpdate = defineUpdate<PlanStatus, [token: string]>('approve');
+
+/** A signed resolution, as compact JWS. Answers where it led; refused with the code of the reason. */
+export const resolveUpdate = defineUpdate<PlanStatus, [token: string]>('resolve');
 
 /** From the author's workflow, which drove last: take the turn back. */
 export const takeTurnSignal = defineSignal('take_turn');

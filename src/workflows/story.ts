@@ -2,7 +2,7 @@
  * What the Temporal Web UI shows of a plan. Invariant: ids, counts and codes only; a summary fits in 200 bytes.
  */
 import { setCurrentDetails, upsertMemo } from '@temporalio/workflow';
-import type { PlanStatus } from './messages';
+import type { PlanAsks, PlanStatus } from './messages';
 
 /** The workflow in which a plan is driven: what it shows of the plan, and whether people can answer there. */
 export interface Host {
@@ -45,20 +45,31 @@ function remember(status: PlanStatus): void {
       phase: status.phase,
       committed: `${committed}/${status.effects.length}`,
       head: status.head?.digest ?? null,
+      ...(status.asks === null ? {} : { asks: asksOf(status.asks) }),
     },
   });
 }
 
+/** In one line: the approvals that are wanted, or else the ways on; and what is there. */
+function asksOf({ approvals, resolutions, have }: PlanAsks): string {
+  const rules = approvals.map((rule) => `${rule.approvals} of ${rule.roles?.join(' or ') ?? 'any reviewer'}`);
+  const wanted = rules.length > 0 ? `approval: ${rules.join(' and ')}` : `resolution: ${resolutions.join(', ')}`;
+  return have.length === 0 ? wanted : `${wanted}; there: ${have.join(', ')}`;
+}
+
 function details(status: PlanStatus): string {
-  const rows = status.effects
-    .slice(0, MOST_ROWS)
-    .map((effect) => `| ${effect.ordinal} | \`${effect.tool_id}\` | ${effect.state} | ${effect.doubt ?? ''} |`);
+  const rows = status.effects.slice(0, MOST_ROWS).map(({ ordinal, tool_id: tool, state, doubt, proof }) => {
+    return `| ${ordinal} | \`${tool}\` | ${state} | ${doubt ?? proof ?? ''} |`;
+  });
+  const { asks, observed_at: at } = status;
   const rest = status.effects.length - rows.length;
   return [
     `**${status.state}**${status.reason === null ? '' : ` (${status.reason})`}, run \`${status.run_id}\``,
     ...(status.message === null ? [] : ['', status.message]),
+    ...(asks === null ? [] : ['', `asked for ${asksOf(asks)}`]),
+    ...(at === null ? [] : ['', `sinks asked at ${new Date(at).toISOString()}`]),
     '',
-    '| # | tool | state | doubt |',
+    '| # | tool | state | why |',
     '|-|-|-|-|',
     ...rows,
     ...(rest > 0 ? ['', `and ${rest} more`] : []),

@@ -1,0 +1,48 @@
+/**
+ * A person's answer on its way to a plan. Invariant: it is judged here as every other door judges it, before it leaves; what the
+ * workflow refuses comes back as the same refusal.
+ */
+import { WorkflowUpdateFailedError, type WorkflowHandle } from '@temporalio/client';
+import { ApplicationFailure } from '@temporalio/common';
+import { receiptDigest } from './rules/receipts/jws';
+import { admitAnswer, questionFromRecord, type Answer, type Question } from './rules/receipts/question';
+import { REFUSAL_CODES, Refusal, type RefusalCode } from './rules/refusal';
+import type { PlanStatus } from './workflows/messages';
+
+export async function askedOf(workflow: WorkflowHandle): Promise<Question | null> {
+  const record = await workflow.query<unknown>('approvals');
+  return record === null ? null : questionFromRecord(record);
+}
+
+export async function answerTo(workflow: WorkflowHandle, door: Answer, token: string): Promise<PlanStatus> {
+  let refusal = await refusalHere(workflow, door, token);
+  if (refusal?.code === 'receipt_unknown_key') {
+    // The key may be newer than what the workers saw last.
+    await workflow.executeUpdate<PlanStatus, []>('reobserve');
+    refusal = await refusalHere(workflow, door, token);
+  }
+  if (refusal !== null) throw refusal;
+  try {
+    // Sent again, the same answer is the same Update.
+    return await workflow.executeUpdate<PlanStatus, [string]>(door, { args: [token], updateId: receiptDigest(token) });
+  } catch (fault) {
+    throw refusalIn(fault) ?? fault;
+  }
+}
+
+/** Null when it is admitted, was handed over before, or only the workflow can tell. */
+async function refusalHere(workflow: WorkflowHandle, door: Answer, token: string): Promise<Refusal | null> {
+  const question = await askedOf(workflow);
+  if (question === null || question.have.some(({ digest }) => digest === receiptDigest(token))) return null;
+  const admission = admitAnswer(token, question, Date.now(), door);
+  return admission.ok ? null : admission.refusal;
+}
+
+function refusalIn(fault: unknown): Refusal | null {
+  const cause = fault instanceof WorkflowUpdateFailedError ? fault.cause : null;
+  if (!(cause instanceof ApplicationFailure)) return null;
+  const code = REFUSAL_CODES.find((known): known is RefusalCode => known === cause.type);
+  if (code === undefined) return null;
+  const [, , reason = cause.message] = /^([a-z_]+: )?([^]*)$/.exec(cause.message) ?? [];
+  return new Refusal(code, reason);
+}
