@@ -38,8 +38,11 @@ export async function readResumable(
   const head = lineage?.head ?? null;
   const ended = head !== null && isTerminalPhase(head.phase);
   if (options.checkContents !== false && !ended) await refuseMissing(contents, plan);
-  const known = head === null ? {} : { known: { journal_id: journalId, sequence: head.sequence, digest: head.digest } };
-  return { plan, input: { plan: planToRecord(plan), journal_id: journalId, ...known } };
+  const input = { plan: planToRecord(plan), journal_id: journalId };
+  if (lineage === null || head === null) return { plan, input };
+  const { sequence, digest } = head;
+  const at = lineage.lineage === null || lineage.lineage === 1 ? {} : { lineage: lineage.lineage };
+  return { plan, input: { ...input, known: { journal_id: journalId, ...at, sequence, digest } } };
 }
 
 /** The newest lineage of a run that verifies; null when it has none yet. */

@@ -49,7 +49,7 @@ export async function readChains(history: HistoryJson, converter: DataConverter 
       if (request !== null) scheduled.set(event.eventId, request);
       const completed = await completedDrive(event, scheduled, decode);
       if (completed === null) continue;
-      const id = `${completed.request.run_id}/${completed.request.lineage}`;
+      const id = completed.request.run_id;
       const chain = open.get(id) ?? new OpenChain(completed.request);
       open.set(id, chain);
       chain.take(completed);
@@ -58,13 +58,14 @@ export async function readChains(history: HistoryJson, converter: DataConverter 
     }
   }
   const known = await knownAtStart(history, decode);
-  if (known !== null) open.get(`${known.runId}/1`)?.remember(known.head);
-  return { chains: [...open.values()].map((chain) => chain.proven()), problems };
+  if (known !== null) open.get(known.runId)?.remember(known.head);
+  return { chains: [...open.values()].flatMap((chain) => chain.proven()), problems };
 }
 
+/** One run: its lineages follow from each other, so one keeper derives them all. */
 class OpenChain {
   private keeper: ChainKeeper;
-  private readonly digests = new Map<number, string>();
+  private readonly lineages = new Map<number, Map<number, string>>();
   private journalId: string | null;
 
   constructor(private readonly first: DriveRequest) {
@@ -73,23 +74,32 @@ class OpenChain {
   }
 
   take({ request, result }: { request: DriveRequest; result: DriveResult }): void {
+    const { expected_head: expected, lineage } = request;
     // An author may ask for the same call again: that one starts from nothing.
-    if (request.expected_head === null) this.keeper = new ChainKeeper(request.plan, null);
-    if (request.expected_head !== null) this.digests.set(request.expected_head.sequence, request.expected_head.digest);
+    if (expected === null) this.keeper = new ChainKeeper(request.plan, null);
+    else this.of(lineage).set(expected.sequence, expected.digest);
     this.keeper.accept(result);
     this.journalId ??= this.keeper.journalId;
-    for (const [sequence, digest] of this.keeper.digests.entries()) this.digests.set(sequence, digest);
+    for (const [index, digests] of this.keeper.lineages.entries()) {
+      for (const [sequence, digest] of digests.entries()) this.of(index + 1).set(sequence, digest);
+    }
   }
 
-  remember(head: KnownHead): void {
-    const derived = this.keeper.digests[head.sequence];
-    if (derived === undefined) this.digests.set(head.sequence, head.digest);
-    this.journalId = head.journal_id;
+  remember({ lineage = 1, sequence, digest, journal_id: journalId }: KnownHead): void {
+    if (this.keeper.lineages[lineage - 1]?.[sequence] === undefined) this.of(lineage).set(sequence, digest);
+    this.journalId = journalId;
   }
 
-  proven(): ProvenChain {
-    const { run_id: runId, lineage } = this.first;
-    return { runId, lineage, journalId: this.journalId, digests: this.digests };
+  proven(): readonly ProvenChain[] {
+    const { journalId } = this;
+    const { run_id: runId } = this.first;
+    return [...this.lineages].map(([lineage, digests]) => ({ runId, lineage, journalId, digests }));
+  }
+
+  private of(lineage: number): Map<number, string> {
+    const digests = this.lineages.get(lineage) ?? new Map<number, string>();
+    this.lineages.set(lineage, digests);
+    return digests;
   }
 }
 
