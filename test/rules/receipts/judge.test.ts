@@ -178,6 +178,17 @@ describe('at a send', () => {
   it('a key that changed hands counts for nobody who asked', () => {
     const keys = jwks(entry('ann', [APPROVER], { countersign_person: personOf('rita') }), ...others.slice(0, 2));
     expect(judge(needs({ approvals: 1 }), [ann], NOW, keys)).toEqual(missing(0, 1));
+    const then = decided('ann', approval(), keys);
+    expect(judge(needs({ approvals: 1 }), [then])).toEqual(missing(0, 1));
+  });
+
+  it('a signed request counts as long as it is valid', () => {
+    const asked = needs({ ...TWO, signedRequest: true });
+    const [short, long] = [HOUR / 2, HOUR].map((life) => decided('rita', request({ exp: common.iat + life })));
+    const all = [ann, bob, short] as Decision[];
+    expect(judge(asked, all)).toMatchObject({ state: 'met', expiresAt: NOW + MS / 2 });
+    expect(judge(asked, all, NOW + MS / 2)).toEqual(missing(2, 2, { signedRequest: true }));
+    expect(judge(asked, [...all, long as Decision], NOW + MS / 2)).toMatchObject({ state: 'met', expiresAt: NOW + MS });
   });
 
   it('two keys of one person are one person', () => {

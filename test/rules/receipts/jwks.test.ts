@@ -5,6 +5,7 @@
  * - one id for one key, one key for one person; no private key, no point that verifies more than it should;
  * - nobody's name is in what is passed on.
  */
+import { ed25519 } from '@noble/curves/ed25519';
 import { describe, expect, it } from 'vitest';
 import { findKey, jwksFromBytes, keysFromRecord, keysToRecord, MAX_JWKS_BYTES } from '../../../src/rules/receipts/jwks';
 import { toBase64url } from '../../../src/rules/receipts/base64url';
@@ -74,6 +75,12 @@ describe('passed over', () => {
 
 describe('refuses the set', () => {
   const spare = `${xOf('eve').slice(0, -1)}${xOf('eve').endsWith('A') ? 'B' : String.fromCharCode(xOf('eve').charCodeAt(42) + 1)}`;
+  const ORDER_8 = 'c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a';
+  const mixed = toBase64url(
+    ed25519.Point.fromBytes(ed25519.getPublicKey(seedOf('eve')))
+      .add(ed25519.Point.fromHex(ORDER_8))
+      .toBytes(),
+  );
   const point = (hex: string): string => toBase64url(new Uint8Array(Buffer.from(hex, 'hex')));
   it.each<readonly [string, object]>([
     ['one id twice', entry('eve', [APPROVER], { kid: 'key-ann' })],
@@ -97,10 +104,8 @@ describe('refuses the set', () => {
     ['a key with spare bits', entry('eve', [APPROVER], { x: spare })],
     ['the identity', entry('eve', [APPROVER], { x: point(`01${'00'.repeat(31)}`) })],
     ['a point of order 2', entry('eve', [APPROVER], { x: point(`ec${'ff'.repeat(30)}7f`) })],
-    [
-      'a point of order 8',
-      entry('eve', [APPROVER], { x: point('c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a') }),
-    ],
+    ['a point of order 8', entry('eve', [APPROVER], { x: point(ORDER_8) })],
+    ['a point of mixed order', entry('eve', [APPROVER], { x: mixed })],
     ['a coordinate beyond the field', entry('eve', [APPROVER], { x: point(`f0${'ff'.repeat(30)}7f`) })],
     ['no point of the curve', entry('eve', [APPROVER], { x: point(`02${'00'.repeat(31)}`) })],
     ['no object', null as unknown as Entry],

@@ -146,13 +146,24 @@ describe('a text is refused', () => {
       const text = `${part(HEADER)}.${toBase64url(new Uint8Array(payload))}`;
       expect(door(`${text}.${toBase64url(ed25519.sign(bytes(text), seedOf('ann')))}`)).toBe('receipt_malformed');
     }
+    const marked = claimsToRecord(
+      resolution({ resolution: 'mark_committed', actionIds: [action(1)], externalId: '?' }),
+    );
+    const [before, after] = JSON.stringify(marked)
+      .split('?')
+      .map((text) => Buffer.from(text)) as [Buffer, Buffer];
+    const broken = new Uint8Array(Buffer.concat([before, Buffer.from([0xff]), after]));
+    const text = `${part({ ...HEADER, typ: RECEIPT_TYPES.resolution })}.${toBase64url(broken)}`;
+    expect(door(`${text}.${toBase64url(ed25519.sign(bytes(text), seedOf('ann')))}`)).toBe('receipt_malformed');
     expect(door(signed(HEADER, '['.repeat(4_000)))).toBe('receipt_malformed');
   });
 
   it('more than 8 KiB, at once', () => {
-    const long = (characters: number): string =>
-      `${head}.${body}.${'A'.repeat(characters - head.length - body.length - 2)}`;
-    expect(door(long(MAX_TOKEN_CHARACTERS + 1))).toBe('receipt_malformed');
+    const spaced = (spaces: number): string => signed(`${JSON.stringify(HEADER)}${' '.repeat(spaces)}`);
+    const fits = Math.floor((MAX_TOKEN_CHARACTERS - spaced(0).length) / 4) * 3;
+    expect(spaced(fits).length).toBeGreaterThan(MAX_TOKEN_CHARACTERS - 4);
+    expect(door(spaced(fits))).toBe('admitted');
+    expect(door(spaced(fits + 3))).toBe('receipt_malformed');
     expect(door('A'.repeat(64 * 1024 * 1024))).toBe('receipt_malformed');
   });
 

@@ -86,7 +86,7 @@ export const CONTEXT: DecisionContext = {
   lineage: 1,
   planDigest: common.planDigest,
   headDigest: digest('head'),
-  requesters: new Set([digest(personOf('rita'))]),
+  requesters: new Set(),
   requester: digest(personOf('rita')),
   rules: [{ approvals: 2, roles: [APPROVER, AUDITOR] }],
   seen: new Map(),
