@@ -26,7 +26,7 @@ const run = promisify(execFile);
 const PAGES = [
   'README.md',
   ...['architecture', 'command-line', 'guarantees', 'journal-format', 'receipts'].map((name) => `docs/${name}.md`),
-  ...['data', 'vitals'].map((name) => `examples/${name}/README.md`),
+  ...['data', 'existing-app', 'order', 'vitals'].map((name) => `examples/${name}/README.md`),
 ];
 const pages = new Map(PAGES.map((page) => [page, readFileSync(page, 'utf8')]));
 const README = pages.get('README.md')!;
@@ -48,7 +48,31 @@ const KEYS = [
   'npx countersign keys export laptop',
 ];
 const INSTALL = README.split('\n').find((line) => line.startsWith('npm install ')) ?? '';
+/** These pages are run from their first block to their last. */
+const WHOLE_PAGES = {
+  order: [
+    'node examples/shop/shop.mjs',
+    'npx tsx examples/order/src/worker.ts',
+    ...['first', 'second lamp declined', 'third unicorn', 'fourth piano visa --cancel'].map(
+      (order) => `npx tsx examples/order/src/client.ts ${order}`,
+    ),
+    'curl -s $SHOP_URL/releases $SHOP_URL/mails',
+  ],
+  'existing-app': [
+    'npx tsx src/cli/main.ts journal init journal',
+    ...['before', 'after'].flatMap((app) => [
+      `npx tsx examples/existing-app/${app}/src/worker.ts`,
+      `npx tsx examples/existing-app/${app}/src/client.ts ${app}-1`,
+    ]),
+    'curl -s $SHOP_URL/charges',
+  ],
+};
 const COMMANDS: Readonly<Record<string, How>> = {
+  ...Object.fromEntries(
+    Object.entries(WHOLE_PAGES).flatMap(([name, lines]) =>
+      lines.map((line) => [line, { file: `test/examples/${name}.test.ts`, text: 'blocksOf(' }]),
+    ),
+  ),
   './temporal-dev.sh demo': { here: 'the demo' },
   './temporal-dev.sh test': { file: '.ci/run', text: './temporal-dev.sh test' },
   './temporal-dev.sh up': { file: 'test/tooling/temporal-dev.test.ts', text: "dev('up')" },
