@@ -75,7 +75,8 @@ async function carried(chain: ChainKeeper, { effect, taskQueue }: Call): Promise
   const loop = new DriveLoop(chain, taskQueue, undefined, guestOf(effect ?? 'plan'));
   const scope = CancellationScope.current();
   if (scope.consideredCancelled && (await neverBegun(loop))) return loop;
-  scope.cancelRequested.catch(() => loop.cancel());
+  // A scope that shields its content still hears of a cancellation outside.
+  if (scope.cancellable) scope.cancelRequested.catch(() => loop.cancel());
   for (let pauseMs = 1_000; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
     const end = await CancellationScope.nonCancellable(() => loop.run());
     if (end.end === 'turned_down') throw ApplicationFailure.nonRetryable(end.refusal.message, end.refusal.code);

@@ -29,7 +29,8 @@ export async function sharedFlight(
     const message = 'plan_conflict: this id is already used with other arguments; use another id for another effect';
     throw ApplicationFailure.nonRetryable(message, 'plan_conflict');
   }
-  return { loop: await Promise.race([flying.landed, CancellationScope.current().cancelRequested]), shared: true };
+  const { cancellable, cancelRequested } = CancellationScope.current();
+  return { loop: await Promise.race([flying.landed, ...(cancellable ? [cancelRequested] : [])]), shared: true };
 }
 
 function ownFlights(): Map<string, Flight> {

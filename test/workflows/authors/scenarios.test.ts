@@ -9,12 +9,14 @@
 import path from 'node:path';
 import { describe, test } from 'vitest';
 import { useRig } from '../../support/rig';
-import { ENDINGS, IDENTITIES, PEOPLE } from './scenarios';
+import { ENDINGS, IDENTITIES, PEOPLE, SHIELDED } from './scenarios';
 
 describe.each([
   ['kept in the cache', 100],
   ['replayed at every step', 0],
 ])('%s', (_name, maxCachedWorkflows) => {
   const rig = useRig({ maxCachedWorkflows, workflowsPath: path.resolve(__dirname, 'workflows.ts') });
-  test.each(Object.entries({ ...IDENTITIES, ...ENDINGS, ...PEOPLE }))('%s', (_title, scenario) => scenario(rig));
+  test.each(Object.entries({ ...IDENTITIES, ...ENDINGS, ...SHIELDED, ...PEOPLE }))('%s', (_title, scenario) =>
+    scenario(rig),
+  );
 });

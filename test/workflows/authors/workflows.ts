@@ -85,7 +85,14 @@ export async function inAScope(): Promise<Became[]> {
   return [...ended, late, known, await became(charge({ amount: 2 }, { id: 'outside' }))];
 }
 
-/** Ends as what it is told to do ends. */
+/** What is shielded is done although the workflow is cancelled, and is done once. */
+export async function cleaningUp(): Promise<Became[]> {
+  const paid = await became(charge({ amount: 1 }, { id: 'paid' }));
+  await condition(() => false).catch(() => undefined);
+  const again = (): Promise<Became> => became(charge({ amount: 2 }, { id: 'back' }));
+  return [paid, ...(await CancellationScope.nonCancellable(() => Promise.all([again(), again()])))];
+}
+
 export async function chargeAfterSignal(): Promise<EffectResult> {
   let told = false;
   setHandler(stopSignal, () => void (told = true));
