@@ -24,7 +24,7 @@ import { Refusal } from '../rules/refusal';
 import { SINK_WAIT } from '../rules/sends/proof';
 import { Answers, type CarriedAnswers } from './answers';
 import type { ChainKeeper } from './chain-keeper';
-import type { PlanState, PlanStatus } from './messages';
+import type { ParkedSince, PlanState, PlanStatus } from './messages';
 import { CARRIER, type Host } from './story';
 
 /** How the loop was left: the chain is closed, nothing ever happened, or the caller's `pause` asked for a new run. */
@@ -73,7 +73,10 @@ export class DriveLoop {
   private followed = 0;
   private patienceMs = FOLLOW_PATIENCE_MS;
   private cancelPauseMs = 1_000;
-  private inMemo = false;
+  /** What the memo says; null while there is none. */
+  private memo: PlanState | null = null;
+  /** For what a person is, or was last, waited for. */
+  parked: ParkedSince | null = null;
   private readonly waited = new Map<string, number>();
   private recheckMs = FIRST_RECHECK_MS;
   readonly answers: Answers;
@@ -120,10 +123,19 @@ export class DriveLoop {
     }
   }
 
+  /** The run before this one was parked, and so says the memo that it left. */
+  inherit(parked: ParkedSince): void {
+    [this.parked, this.memo] = [parked, 'parked'];
+  }
+
   /** A memo that says where the plan stood must not outlive it; one that was never written costs an event for nothing. */
   remembered(): void {
-    if (this.inMemo || this.chain.known !== null || this.chain.head?.phase !== 'completed')
-      this.host.remember(this.status());
+    if (this.memo !== null || this.chain.known !== null || this.chain.head?.phase !== 'completed') this.remember();
+  }
+
+  private remember(): void {
+    this.host.remember(this.status());
+    this.memo = this.state;
   }
 
   status(): PlanStatus {
@@ -139,6 +151,7 @@ export class DriveLoop {
       message: this.message,
       asks: this.answers.asks,
       observed_at: chain.observedAt,
+      parked_at: this.state === 'parked' ? (this.parked?.at ?? null) : null,
       effects: chain.effects(),
     };
   }
@@ -269,10 +282,13 @@ export class DriveLoop {
   }
 
   private async park(reason: NonNullable<PlanStatus['reason']>, message: string): Promise<LoopEnd | null> {
+    const committed = this.chain.effects().filter((effect) => effect.state === 'committed').length;
+    // Looked at again and no further than before, it has waited all the while.
+    const same = this.parked?.reason === reason && this.parked.committed === committed;
+    this.parked = same ? this.parked : { reason, committed, at: Date.now() };
     this.enter('parked', reason, message);
     if (!this.host.waitsForPeople) return { end: 'handed_over' };
-    this.host.remember(this.status());
-    this.inMemo = true;
+    this.remember();
     const over = (): boolean => this.woken || this.wantsRenewal();
     const ms = this.nextLookMs(reason);
     await CancellationScope.nonCancellable(async () => {
@@ -302,6 +318,8 @@ export class DriveLoop {
     elapsed?: () => void,
   ): Promise<LoopEnd | null> {
     this.enter(state, reason, message);
+    // A list of plans must not go on to show one as parked that is not; what is driven at this moment has an activity to show.
+    if (this.memo !== null && this.memo !== state) this.remember();
     await CancellationScope.nonCancellable(async () => {
       const timer = new CancellationScope({ cancellable: true });
       const slept = timer

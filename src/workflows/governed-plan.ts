@@ -44,6 +44,7 @@ export async function governedPlan(input: GovernedPlanInput): Promise<PlanOutcom
     const wantsRenewal = (): boolean =>
       (asked.messages >= MOST_MESSAGES || workflowInfo().continueAsNewSuggested) && allHandlersFinished();
     const loop = new DriveLoop(chain, input.task_queue, wantsRenewal, CARRIER, input.answers);
+    if (input.parked !== undefined) loop.inherit(input.parked);
     if (input.preview === true) return await preview(loop);
     listen(loop, asked);
     const end = await loop.run();
@@ -180,12 +181,13 @@ async function preview(loop: DriveLoop): Promise<PlanOutcome> {
   };
 }
 
-function renew(input: GovernedPlanInput, { chain, answers }: DriveLoop): Promise<never> {
+function renew(input: GovernedPlanInput, { chain, answers, parked }: DriveLoop): Promise<never> {
   const { position } = chain;
   const continueAs = makeContinueAsNewFunc<typeof governedPlan>();
   return continueAs({
     ...input,
     ...(position === undefined ? {} : { known: position }),
     ...(answers.isEmpty ? {} : { answers: answers.carried }),
+    ...(parked === null ? {} : { parked }),
   });
 }

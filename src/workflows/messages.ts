@@ -29,6 +29,15 @@ export interface GovernedPlanInput {
   readonly known?: KnownHead;
   /** Set by continue-as-new: what is asked of people, and what they have answered. */
   readonly answers?: CarriedAnswers;
+  /** Set by continue-as-new. */
+  readonly parked?: ParkedSince;
+}
+
+/** Why a person is waited for, with how many effects committed, and since when: unix milliseconds. */
+export interface ParkedSince {
+  readonly reason: NonNullable<PlanStatus['reason']>;
+  readonly committed: number;
+  readonly at: number;
 }
 
 /** What became of one effect. `unknown`: nobody could prove it; look at the sink. */
@@ -70,6 +79,8 @@ export interface PlanStatus {
   readonly asks: PlanAsks | null;
   /** When the sinks were asked last, unix milliseconds; null while they were not. */
   readonly observed_at: number | null;
+  /** Since when it is parked for this reason, unix milliseconds; null while it is not. */
+  readonly parked_at: number | null;
   readonly effects: readonly (EffectOutcome & {
     readonly ordinal: number;
     /** Why its state is in doubt, or what proves it. */

@@ -42,6 +42,7 @@ function remember(status: PlanStatus): void {
       run_id: status.run_id,
       state: status.state,
       reason: status.reason,
+      parked_at: status.parked_at,
       phase: status.phase,
       committed: `${committed}/${status.effects.length}`,
       head: status.head?.digest ?? null,
