@@ -7,10 +7,10 @@ import type { Dict } from '../rules/fields';
 import { openingCheckpoint, type GovernedPlan } from '../rules/plans/plan';
 import type { ApprovalRecord } from '../rules/receipts/approval-record';
 import { groundFault } from '../rules/receipts/grounds';
-import type { LineageRecord } from '../rules/receipts/lineage-record';
+import { openingWitness, type LineageRecord } from '../rules/receipts/lineage-record';
 import type { ReceiptRecord } from '../rules/receipts/receipt-record';
 import { Refusal } from '../rules/refusal';
-import { deriveNext, witnessToRecord, witnessToText, type Witness } from '../rules/sends/witness';
+import { witnessToRecord, witnessToText, type Witness } from '../rules/sends/witness';
 import type { DriveRequest } from './contract';
 import type { Engine } from './engine';
 import { planConflict } from './journal';
@@ -87,18 +87,6 @@ export async function adopt(
       throw new Refusal('journal_invalid', `lineage ${lineage} does not begin where the one before it was left`);
     }
   }
-}
-
-/** The step that opens the next lineage: a pure function of the head that it leaves and of the record of its number. */
-export function openingWitness(head: RecoveryCheckpoint, { lineage, receipt, openedAt }: LineageRecord): Witness {
-  const draft = {
-    step: 'opened',
-    now: openedAt,
-    observations: [],
-    refusal: null,
-    ground: { kind: 'opening', lineage, receipt },
-  } as const;
-  return { ...draft, checkpointDigest: deriveNext(head, draft).checkpoint.checkpointDigest };
 }
 
 /** The lineage after this one, if there is one. Nothing follows a chain that has ended. */

@@ -5,6 +5,7 @@
 import type { RecoveryCheckpoint, RecoveryDecision } from '../rules/recovery';
 import type { GovernedPlan } from '../rules/plans/plan';
 import type { Decision } from '../rules/receipts/decision';
+import { openingWitness } from '../rules/receipts/lineage-record';
 import { questionToRecord } from '../rules/receipts/question';
 import { Refusal } from '../rules/refusal';
 import type { Ground } from '../rules/sends/ground';
@@ -15,7 +16,7 @@ import {
   type Witness,
   type WitnessStep,
 } from '../rules/sends/witness';
-import { openingWitness, type Adopted } from './adopt';
+import type { Adopted } from './adopt';
 import { ask, doubtfulIn } from './ask';
 import type { DriveRequest, DriveStatus, ParkReason, ReceiptAnswer } from './contract';
 import type { Caller, Engine } from './engine';
@@ -75,7 +76,7 @@ export class Rounds {
     if (this.place.adopted.unwritten !== null) await this.openNext(this.place.adopted.unwritten);
     const turned = await this.hear();
     if (turned !== null) return turned;
-    const standing = await this.permission.standing(this.ledger.head);
+    const standing = await this.standing();
     if (standing.standing === 'denied') return this.end('denied', standing.ground);
     if (this.ledger.head.phase === 'planned') {
       if (standing.standing === 'wanting') return this.park(standing.reason, standing.message);
@@ -107,13 +108,12 @@ export class Rounds {
     const { held } = this.place;
     const cancelled = request.intent === 'cancel';
     const tokens = request.receipts ?? [];
-    // Whoever drove last, and came back, has heard all that there was.
-    const mayHaveSpoken = tokens.length > 0 || permission.rules.length > 0 || held.turn === 'take_over' || cancelled;
-    if (!mayHaveSpoken) return null;
+    // A run that begins here has heard nobody yet.
+    if (held.turn === 'first' && tokens.length === 0 && permission.rules.length === 0 && !cancelled) return null;
     if (tokens.length > 0) {
       const position = {
         head: this.ledger.head,
-        standing: await permission.standing(this.ledger.head),
+        standing: await this.standing(),
         doubtful: doubtfulIn(this.ledger.head, await this.witness()),
       };
       this.answers = await receive(engine, permission, held, position, tokens, () => this.now());
@@ -163,7 +163,8 @@ export class Rounds {
         this.ledger.lost = await this.engine.journal.isLatestEpoch(this.place.plan.runId, this.place.held.epoch);
         return this.ledger.lost ? { status: 'stopped' } : { status: 'fenced' };
       case 'stopped':
-        return (await this.noLongerPermitted()) ?? { status: 'stopped' };
+        // Where it was for want of permission, what was sent before is looked at first.
+        return (await this.standing()).standing === 'permitted' ? { status: 'stopped' } : null;
       case 'not_sent':
         return {
           status: 'waiting',
@@ -248,24 +249,24 @@ export class Rounds {
     return sendBatch(engine, turn, plan.order, due, mustStop);
   }
 
-  /** Something is to be sent, and may not be. */
+  /** Something is to be sent, and may not be. What is newly seen to be there is recorded all the same. */
   private async forbidden(known: readonly Known[]): Promise<DriveStatus | null> {
     if (this.permission.rules.length === 0) return null;
+    const { head } = this.ledger;
     const observations = known.map(proven) as ProvenObservation[];
-    const { disposition } = decideOn(this.ledger.head, { observations, now: this.now() });
-    return disposition === 'resume' ? this.noLongerPermitted() : null;
+    if (decideOn(head, { observations, now: this.now() }).disposition !== 'resume') return null;
+    const standing = await this.standing();
+    if (standing.standing === 'permitted') return null;
+    if (standing.standing === 'denied') return this.end('denied', standing.ground);
+    const news = observations.some(
+      ({ state }, ordinal) => state === 'committed' && head.effects[ordinal]?.state === 'pending',
+    );
+    if (news && (await this.append('advance', known)) === null) return { status: 'stopped' };
+    return this.park(standing.reason, standing.message, standing);
   }
 
-  private async noLongerPermitted(): Promise<DriveStatus | null> {
-    const standing = await this.permission.standing(this.ledger.head);
-    switch (standing.standing) {
-      case 'permitted':
-        return null;
-      case 'denied':
-        return this.end('denied', standing.ground);
-      case 'wanting':
-        return this.park(standing.reason, standing.message, standing);
-    }
+  private standing(): Promise<Standing> {
+    return this.permission.standing(this.ledger.head);
   }
 
   /** Parks with a question to everybody who could answer it. */
@@ -275,7 +276,7 @@ export class Rounds {
     const { permission } = this;
     const { head } = this.ledger;
     const keys = await permission.keys();
-    const standing = known ?? (await permission.standing(head));
+    const standing = known ?? (await this.standing());
     const doubtful = doubtfulIn(head, this.ledger.steps.at(-1) ?? (await this.witness()));
     const question = await ask(permission, { head, standing, doubtful }, keys);
     return { ...parked, question: questionToRecord(question) };

@@ -5,18 +5,22 @@
  * Slots and ends never change, so what a proof needed to exist must still exist. What must *not* have existed is harder, as
  * a slot may have been taken after the look: only attempt 1, begun under a head before the checkpoint, speaks against
  * `never_begun`, for a driver that takes over closes attempt 1 before it begins another.
- * Nothing is claimed of `looked_up` or `lookup_failed` (the sink alone knows), nor of `attested` (a person does).
+ * `attested` needs a stored word of a person about this effect. Nothing is claimed of `looked_up` or `lookup_failed`: the sink
+ * alone knows.
  */
 import type { EffectRecord, RecoveryCheckpoint } from '../rules/recovery';
 import { commitEvidenceDigest } from '../rules/sends/evidence';
 import type { AbsentProof, CommittedProof, Doubt } from '../rules/sends/proof';
 import type { Slot } from '../rules/sends/slot';
 import type { ProvenObservation, Witness } from '../rules/sends/witness';
+import type { Word } from './receipts';
 
 interface Claim {
   readonly effect: EffectRecord;
   readonly slots: readonly Slot[];
   readonly evidence: string | null;
+  /** What people said about this effect. */
+  readonly words: readonly Word[];
   /** Whether the slot was taken under a head of this lineage before the witnessed checkpoint. */
   readonly before: (slot: Slot) => boolean;
 }
@@ -32,7 +36,7 @@ const ABSENT: Record<AbsentProof, Holds> = {
   not_sent: ({ slots }) => slots.some(({ end }) => end?.outcome === 'not_sent' || end?.outcome === 'refused'),
   looked_up: anything,
   resend_safe: someBegun,
-  attested: anything,
+  attested: ({ words }) => words.some(({ says }) => says === 'absent'),
 };
 
 const COMMITTED: Record<CommittedProof, Holds> = {
@@ -42,7 +46,10 @@ const COMMITTED: Record<CommittedProof, Holds> = {
       ({ end }) =>
         end?.outcome === 'acked' && commitEvidenceDigest({ ...effect, externalId: end.externalId }) === evidence,
     ),
-  attested: anything,
+  attested: ({ words, effect, evidence }) =>
+    words.some(
+      ({ says, externalId }) => says === 'committed' && commitEvidenceDigest({ ...effect, externalId }) === evidence,
+    ),
 };
 
 const DOUBTED: Record<Doubt, Holds> = {
@@ -86,6 +93,7 @@ export function contradictions(
   head: RecoveryCheckpoint,
   witness: Witness,
   slotsOf: (key: string) => readonly Slot[],
+  allWords: readonly Word[],
 ): readonly Contradiction[] {
   const found: Contradiction[] = [];
   const before = ({ record }: Slot): boolean =>
@@ -95,7 +103,9 @@ export function contradictions(
     if (seen === undefined) continue;
     const slots = slotsOf(effect.idempotencyKey);
     const key = effect.idempotencyKey;
-    if (!holds(seen, { effect, slots, evidence: null, before })) found.push({ ordinal, key, basis: basis(seen) });
+    const words = allWords.filter(({ actionId }) => actionId === effect.actionId);
+    if (!holds(seen, { effect, slots, evidence: null, words, before }))
+      found.push({ ordinal, key, basis: basis(seen) });
     if (witness.refusal?.ordinal === ordinal && !refusedAs(slots, witness.refusal.code)) {
       found.push({ ordinal, key, basis: 'refused' });
     }

@@ -35,6 +35,27 @@ export const FINDINGS = {
     says: 'the history proves this checkpoint, and it is not here: the journal is behind',
   },
   history_differs: { fails: 'always', says: 'the history proves another checkpoint than this one' },
+  receipt_invalid: {
+    fails: 'always',
+    says: 'the receipt is unreadable, misnamed, for another run, or not signed by the key beside it',
+  },
+  approval_invalid: {
+    fails: 'always',
+    says: 'the approval record is unreadable, misnamed, or names receipts that are not there',
+  },
+  resolution_invalid: {
+    fails: 'always',
+    says: 'the accepted resolution is unreadable, misnamed, or not what its receipt says',
+  },
+  claim_invalid: {
+    fails: 'always',
+    says: 'the claim of a nonce is unreadable, misnamed, or missing for a receipt that is stored',
+  },
+  lineage_unopened: { fails: 'always', says: 'the lineage has no opening record that leads to its first checkpoint' },
+  decision_unfounded: {
+    fails: 'always',
+    says: 'what people are said to have decided here is not upheld by the stored receipts',
+  },
   checkpoint_unjustified: { fails: 'strict', says: 'no stored witness, and no plan, derives this checkpoint' },
   witness_missing: { fails: 'strict', says: 'no witness is stored for this checkpoint' },
   not_canonical: { fails: 'strict', says: 'the file does not hold the canonical bytes of its record' },

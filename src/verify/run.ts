@@ -6,11 +6,15 @@ import { type EntryKind, type RecoveryCheckpoint } from '../rules/recovery';
 import { parseRecord } from '../rules/fields';
 import { contentJson } from '../rules/plans/content-json';
 import { effectRecords, openingCheckpoint, planFromRecord, planToRecord, type GovernedPlan } from '../rules/plans/plan';
+import { groundFault } from '../rules/receipts/grounds';
+import { lineageName, openingWitness } from '../rules/receipts/lineage-record';
 import type { Slot } from '../rules/sends/slot';
+import { deriveNext, type Witness } from '../rules/sends/witness';
 import { contradictions } from './claims';
 import { firstDifference } from './difference';
 import { Findings, type Divergence } from './findings';
 import { verifyLineage, type LineageReport, type LinkCheck } from './lineage';
+import { readReceipts, type ClaimOf, type RunReceipts } from './receipts';
 import { SlotHeads, readEffectSlots, readEpochs, readSlots } from './slots';
 import { joined, readRecord, type Entry, type JournalView } from './view';
 import { claimedDigest, justify, type Justification } from './witnesses';
@@ -24,6 +28,7 @@ export interface RunReport {
   readonly justified: boolean;
   readonly epochs: number;
   readonly slots: { readonly begun: number; readonly closed: number; readonly ended: number };
+  readonly receipts: number;
 }
 
 const LINEAGE = /^lineage-([0-9]{4,})$/;
@@ -32,11 +37,17 @@ const PARTS: Readonly<Record<string, EntryKind>> = {
   witnesses: 'directory',
   epochs: 'directory',
   sends: 'directory',
+  receipts: 'directory',
+  resolutions: 'directory',
+  lineages: 'directory',
 };
 const PLAN_FORMAT = {
   read: (bytes: Uint8Array) => parseRecord(bytes, 'plan', planFromRecord),
   text: (plan: GovernedPlan) => contentJson(planToRecord(plan)),
 };
+
+/** A run by itself: nothing says which journal it is of, nor which nonces were claimed. */
+const NO_JOURNAL = { journalId: null, claimOf: null };
 
 export function looksLikeRun(entries: readonly Entry[]): boolean {
   return entries.some(({ name }) => name in PARTS || LINEAGE.test(name));
@@ -47,6 +58,7 @@ export async function verifyRun(
   findings: Findings,
   folder: string,
   expectedRunId: string | null,
+  whole: { readonly journalId: string | null; readonly claimOf: ClaimOf | null } = NO_JOURNAL,
 ): Promise<RunReport> {
   const faultsBefore = findings.faults;
   const entries = (await view.list(folder)) ?? [];
@@ -58,14 +70,18 @@ export async function verifyRun(
   const heads = new SlotHeads(findings, joined(folder, 'sends'), slots, epochs);
   await checkWitnessNames(view, findings, joined(folder, 'witnesses'));
 
+  const receipts = await readReceipts(view, findings, folder, plan, whole.claimOf);
   const lineages: LineageReport[] = [];
   const unreadable = new Set<number>();
+  let left: RecoveryCheckpoint | null = null;
   for (const number of lineageNumbers(entries, findings, folder)) {
-    const path = joined(folder, lineageName(number));
-    const check = new RunLinks(view, findings, folder, plan, number, slots, heads);
+    const path = joined(folder, lineageFolder(number));
+    const people = { receipts, journalId: whole.journalId };
+    const check: RunLinks = new RunLinks(view, findings, folder, plan, number, slots, heads, people, left);
     const report = await verifyLineage(view, findings, path, number, check);
     if (!report.valid || report.justified === 'retired') unreadable.add(number);
     lineages.push(report);
+    left = check.left;
   }
   heads.finish(unreadable);
   const all = [...slots.values()].flat();
@@ -82,6 +98,7 @@ export async function verifyRun(
       closed: all.filter(({ record }) => record.state === 'closed').length,
       ended: all.filter(({ end }) => end !== null).length,
     },
+    receipts: receipts.count,
   };
 }
 
@@ -110,17 +127,17 @@ function lineageNumbers(entries: readonly Entry[], findings: Findings, folder: s
   for (const { name, kind } of entries) {
     const digits = LINEAGE.exec(name)?.[1];
     const number = Number(digits);
-    if (digits !== undefined && kind === 'directory' && lineageName(number) === name) numbers.push(number);
+    if (digits !== undefined && kind === 'directory' && lineageFolder(number) === name) numbers.push(number);
     else if (PARTS[name] !== kind) findings.add('entry_unexpected', joined(folder, name));
   }
   numbers.sort((a, b) => a - b);
   const gap = numbers.findIndex((number, index) => number !== index + 1);
-  if (gap >= 0) findings.add('lineage_missing', joined(folder, lineageName(gap + 1)));
+  if (gap >= 0) findings.add('lineage_missing', joined(folder, lineageFolder(gap + 1)));
   return numbers;
 }
 
-function lineageName(number: number): string {
-  return `lineage-${String(number).padStart(4, '0')}`;
+function lineageFolder(number: number): string {
+  return `lineage-${lineageName(number)}`;
 }
 
 async function checkWitnessNames(view: JournalView, findings: Findings, folder: string): Promise<void> {
@@ -131,7 +148,10 @@ async function checkWitnessNames(view: JournalView, findings: Findings, folder: 
 
 /** What a run knows about the links of one of its lineages. */
 class RunLinks implements LinkCheck {
+  /** The checkpoint at which the next lineage left this one. */
+  left: RecoveryCheckpoint | null = null;
   private readonly opening: RecoveryCheckpoint | null;
+  private readonly leaves: number | undefined;
   private last: { readonly after: string; readonly digest: string; readonly justification: Justification } | null =
     null;
 
@@ -143,8 +163,15 @@ class RunLinks implements LinkCheck {
     private readonly lineage: number,
     private readonly slots: Map<string, readonly Slot[]>,
     private readonly heads: SlotHeads,
+    private readonly people: { readonly receipts: RunReceipts; readonly journalId: string | null },
+    /** The checkpoint at which this lineage left the one before it. */
+    private readonly from: RecoveryCheckpoint | null,
   ) {
-    this.opening = plan === null ? null : openingCheckpoint(plan);
+    const record = people.receipts.lineages.get(lineage);
+    this.leaves = people.receipts.lineages.get(lineage + 1)?.from.sequence;
+    if (lineage === 1) this.opening = plan === null ? null : openingCheckpoint(plan);
+    else if (record === undefined || from === null || from.checkpointDigest !== record.from.digest) this.opening = null;
+    else this.opening = deriveNext(from, openingWitness(from, record)).checkpoint;
   }
 
   async expected(previous: RecoveryCheckpoint | null, bytes: Uint8Array): Promise<RecoveryCheckpoint | null> {
@@ -168,9 +195,12 @@ class RunLinks implements LinkCheck {
     path: string,
   ): ReturnType<LinkCheck['link']> {
     this.heads.meet(this.lineage, next);
+    if (Number(next.sequence) === this.leaves) this.left = next;
     if (previous === null) return this.first(next, path);
     const { findings } = this;
-    const { witnesses, stored, faults, notCanonical } = await this.justified(previous, next.checkpointDigest);
+    const justified = await this.justified(previous, next.checkpointDigest);
+    const { stored, faults, notCanonical } = justified;
+    const witnesses = justified.witnesses.filter((witness) => this.isFounded(witness, previous, path));
     let divergence: Divergence | null = null;
     for (const { path: place, detail, derivesOther } of faults) {
       const apart = derivesOther === null ? null : firstDifference(derivesOther, next);
@@ -184,26 +214,44 @@ class RunLinks implements LinkCheck {
       findings.add('checkpoint_unjustified', path, null, apart);
       return { justified: false, divergence: apart };
     }
+    const { words } = this.people.receipts;
     for (const witness of witnesses) {
       const slotsOf = (key: string): readonly Slot[] => this.slots.get(key) ?? [];
-      const suspects = contradictions(this.lineage, previous, witness, slotsOf);
+      const suspects = contradictions(this.lineage, previous, witness, slotsOf, words);
       if (suspects.length === 0) continue;
       await this.readAgain(suspects.map(({ key }) => key));
-      for (const { ordinal, basis } of contradictions(this.lineage, previous, witness, slotsOf)) {
+      for (const { ordinal, basis } of contradictions(this.lineage, previous, witness, slotsOf, words)) {
         findings.add('proof_contradicted', path, `effect ${ordinal}: ${basis}`);
       }
     }
     return { justified: true, divergence: null };
   }
 
-  /** Checkpoint 0 of the first lineage follows from the plan alone. */
+  /** Whether the stored receipts uphold what this step says of people. */
+  private isFounded(witness: Witness, head: RecoveryCheckpoint, path: string, lineage = this.lineage): boolean {
+    const { journalId, receipts } = this.people;
+    const fault = groundFault(witness, { journalId, lineage, head }, receipts);
+    if (fault !== null) this.findings.add('decision_unfounded', path, fault);
+    return fault === null;
+  }
+
+  /** Checkpoint 0 follows from the plan alone; in a later lineage, from its opening record and the checkpoint that it left. */
   private first(checkpoint: RecoveryCheckpoint, path: string): Awaited<ReturnType<LinkCheck['link']>> {
-    const { opening, plan } = this;
+    const { opening, plan, from } = this;
+    const record = this.people.receipts.lineages.get(this.lineage);
+    if (this.lineage > 1 && (opening === null || record === undefined || from === null)) {
+      this.findings.add('lineage_unopened', path);
+      return { justified: false, divergence: null };
+    }
     if (opening === null || plan === null) return { justified: false, divergence: null };
     const divergence = firstDifference(opening, checkpoint);
-    if (divergence === null) return { justified: true, divergence };
+    if (divergence === null) {
+      if (record === undefined || from === null) return { justified: true, divergence };
+      return { justified: this.isFounded(openingWitness(from, record), from, path, record.from.lineage), divergence };
+    }
     const foreign = checkpoint.planDigest !== plan.planDigest || checkpoint.runId !== plan.runId;
-    this.findings.add(foreign ? 'lineage_foreign' : 'checkpoint_unjustified', path, null, divergence);
+    const code = this.lineage > 1 ? 'lineage_unopened' : 'checkpoint_unjustified';
+    this.findings.add(foreign ? 'lineage_foreign' : code, path, null, divergence);
     return { justified: false, divergence };
   }
 

@@ -9,6 +9,7 @@ import { Findings, type Finding } from './findings';
 import { compareHistories, type GivenHistory, type HistoryReport } from './histories';
 import { verifyLineage, type LineageReport } from './lineage';
 import { looksLikeRun, verifyRun, type RunReport } from './run';
+import { readClaims, type ClaimOf } from './receipts';
 import { joined, readRecord, type Entry, type JournalView } from './view';
 
 export interface VerifyOptions {
@@ -47,6 +48,8 @@ export interface VerifyReport {
 
 /** The store's own folder for files that are not finished. */
 const TEMPORARIES = '.tmp';
+/** Which nonces were used, in the whole journal. */
+const CLAIMS = 'claims';
 const JOURNAL_FORMAT = {
   read: journalIdFromBytes,
   text: (id: string) => journalToText(id.slice('jrn_'.length)),
@@ -57,12 +60,16 @@ export async function verifyJournal(view: JournalView, options: VerifyOptions = 
   const entries = await view.list('');
   const kind = kindOf(entries);
   let journalId: string | null = null;
+  let claimOf: ClaimOf | null = null;
   const runs: RunReport[] = [];
   let lineage: LineageReport | null = null;
   switch (kind) {
     case 'journal':
       journalId = await verifyTop(view, findings, entries ?? []);
-      for (const name of runNames(entries ?? [])) runs.push(await verifyRun(view, findings, name, name));
+      claimOf = await readClaims(view, findings);
+      for (const name of runNames(entries ?? [])) {
+        runs.push(await verifyRun(view, findings, name, name, { journalId, claimOf }));
+      }
       break;
     case 'run':
       runs.push(await verifyRun(view, findings, '', null));
@@ -125,7 +132,7 @@ async function verifyTop(view: JournalView, findings: Findings, entries: readonl
       for (const { name } of (await view.list(TEMPORARIES)) ?? []) {
         findings.add('leftover_temporary', joined(TEMPORARIES, name));
       }
-    } else if (entry.kind !== 'directory' || !isRunId(entry.name)) {
+    } else if (entry.kind !== 'directory' || !(isRunId(entry.name) || entry.name === CLAIMS)) {
       findings.add('entry_unexpected', entry.name);
     }
   }

@@ -3,7 +3,7 @@
  * permission to write and follows no link.
  */
 import { MAX_CHECKPOINT_BYTES, type CheckpointFolderView, type EntryKind } from '../rules/recovery';
-import type { Findings } from './findings';
+import type { FindingCode, Findings } from './findings';
 
 type Awaitable<T> = T | PromiseLike<T>;
 
@@ -41,7 +41,7 @@ export async function readEntry(
 /** A record read from an entry, or null and a finding of `code`. Notes bytes that are not the record's own text. */
 export async function readRecord<T>(
   at: { readonly view: JournalView; readonly findings: Findings },
-  code: 'journal_record_invalid' | 'plan_invalid' | 'epoch_invalid' | 'slot_invalid' | 'end_invalid',
+  code: Extract<FindingCode, `${string}_invalid` | 'lineage_unopened'>,
   folder: string,
   entry: Entry,
   format: { readonly read: (bytes: Uint8Array) => T; readonly text: (record: T) => string },

@@ -78,7 +78,12 @@ export class Bench {
   clockMs = 1_700_000_000_000;
   readonly slept: number[] = [];
 
-  constructor(effects: readonly EffectSpec[] = [{}], order = 'ordered', name = 'drive') {
+  constructor(
+    effects: readonly EffectSpec[] = [{}],
+    order = 'ordered',
+    name = 'drive',
+    requester: string | null = null,
+  ) {
     const { plan, envelopes } = planFromDraft(
       draftFromJson({
         workflow_id: 'workflow:example.org/drive',
@@ -93,6 +98,7 @@ export class Bench {
         })),
       }),
       SALT,
+      { origin: null, requester },
     );
     this.plan = plan;
     for (const { digest, text } of envelopes)

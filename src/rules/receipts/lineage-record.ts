@@ -2,9 +2,10 @@
  * The opening of a lineage after the first. Invariant: its number is taken once, by put-if-absent, and everything that its first
  * checkpoint and witness are made of stands here, so whoever comes next writes the same bytes.
  */
-import { canonicalJson, isDigest } from '../recovery';
+import { canonicalJson, isDigest, type RecoveryCheckpoint } from '../recovery';
 import { Fields, parseRecord } from '../fields';
 import { headFromDict, headToDict, type HeadRef } from '../sends/slot';
+import { deriveNext, type Witness } from '../sends/witness';
 
 export const LINEAGE_SCHEMA_VERSION = 'countersign.lineage.v1';
 
@@ -53,4 +54,16 @@ export function lineageFromBytes(bytes: Uint8Array | string): LineageRecord {
 /** `0002`, `0003`, …: the names under which openings stand in `lineages/`, and the ends of the folders of lineages. */
 export function lineageName(lineage: number): string {
   return String(lineage).padStart(4, '0');
+}
+
+/** The step that opens a lineage: a pure function of the head that it leaves and of the record of its number. */
+export function openingWitness(head: RecoveryCheckpoint, { lineage, receipt, openedAt }: LineageRecord): Witness {
+  const draft = {
+    step: 'opened',
+    now: openedAt,
+    observations: [],
+    refusal: null,
+    ground: { kind: 'opening', lineage, receipt },
+  } as const;
+  return { ...draft, checkpointDigest: deriveNext(head, draft).checkpoint.checkpointDigest };
 }

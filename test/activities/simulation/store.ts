@@ -18,7 +18,7 @@ export class MemoryStore implements Store {
   }
 
   names(prefix: string, after = ''): readonly string[] {
-    const start = `${prefix}/`;
+    const start = prefix === '' ? '' : `${prefix}/`;
     const names = new Set<string>();
     for (const path of this.entries.keys()) {
       if (!path.startsWith(start)) continue;
