@@ -6,6 +6,7 @@ import { putContent, readContent, type CountersignPluginOptions } from '../../..
 import type { PlanHandle } from '../../../src/client';
 import { runsIn, parkedFor, type Scenarios } from '../scenarios/support';
 import type { Rig, RigWorker } from '../../support/rig';
+import { APPROVER, TestReviewers, approvalOf, rejectionOf } from '../../support/reviewers';
 import { effectsAt } from './effects';
 import type * as authors from './workflows';
 
@@ -27,12 +28,14 @@ export async function run<W extends Name>(rig: Rig, name: W, args: Parameters<Wo
 /** One workflow at a time in a test: a second one of the same id is a workflow id used again. */
 const authorId = (rig: Rig): string => `author-${rig.taskQueue}`;
 
-/** The workflow that carries the only plan of this test, once it is there; to be replayed like all others. */
-export async function carrier(rig: Rig): Promise<PlanHandle> {
-  const handle = await expect
-    .poll(async () => (await runsIn(rig))[0], { timeout: 30_000 })
-    .toBeTruthy()
-    .then(async () => rig.plans.getHandle((await runsIn(rig))[0]!.replace('/', '')));
+/** The workflow that carries the only other plan of this test, once it is there; to be replayed like all others. */
+export async function carrier(rig: Rig, besides?: string): Promise<PlanHandle> {
+  const find = async (): Promise<string | undefined> =>
+    (await runsIn(rig))
+      .map((entry) => entry.replace('/', ''))
+      .find((runId) => runId.startsWith('run_') && runId !== besides);
+  await expect.poll(find, { timeout: 30_000 }).toBeTruthy();
+  const handle = rig.plans.getHandle((await find())!);
   await rig.until(handle, ({ state }) => state === 'parked');
   const { runId } = await handle.workflow.describe();
   rig.track({ client: rig.client, workflowId: handle.workflowId, runId });
@@ -197,6 +200,23 @@ export const PEOPLE: Scenarios = {
     rig.sinks.faults.clear();
     await parked.reobserve();
     expect(await handle.result()).toMatchObject({ replayed: false, exposed: { row: 1 } });
+    expect(counts(rig)).toEqual([1, 1]);
+  },
+
+  'approved, then denied, by a reviewer': async (rig) => {
+    const reviewers = new TestReviewers();
+    await authorsWorker(rig, { reviewers, policy: () => ({ approvals: 1, roles: [APPROVER] }) });
+    const approved = await begin(rig, 'caught', ['charge', 5]);
+    const first = await carrier(rig);
+    await first.approve(approvalOf((await first.approvals())!, 'ann'));
+    expect(await approved.result()).toMatchObject({ answered: { replayed: false, exposed: { row: 1 } } });
+
+    const denied = await begin(rig, 'caught', ['notify', 5]);
+    const second = await carrier(rig, first.runId);
+    await second.approve(rejectionOf((await second.approvals())!, 'bob'));
+    const ended = { failed: 'ApprovalRejected', details: { code: 'rejected', notSent: [name('notify', 'order-7')] } };
+    expect(await denied.result()).toMatchObject(ended);
+    expect(await run(rig, 'caught', ['notify', 5])).toMatchObject(ended);
     expect(counts(rig)).toEqual([1, 1]);
   },
 
