@@ -9,6 +9,7 @@ import { exportCommand } from './commands/export';
 import { inspectCommand } from './commands/inspect';
 import { journalCommand } from './commands/journal';
 import { keysCommand } from './commands/keys';
+import { lsCommand } from './commands/ls';
 import { planCommand } from './commands/plan';
 import { previewCommand } from './commands/preview';
 import { resumeCommand } from './commands/resume';
@@ -24,6 +25,7 @@ const COMMANDS: readonly Register[] = [
   runCommand,
   resumeCommand,
   previewCommand,
+  lsCommand,
   inspectCommand,
   verifyCommand,
   exportCommand,

@@ -13,6 +13,7 @@ const CONNECT_WITHIN_MS = 5_000;
 const ANSWER_WITHIN_MS = 5_000;
 
 export interface Service {
+  readonly client: Client;
   readonly plans: PlanClient;
   /** Runs a call that must answer soon. */
   soon<T>(call: () => Promise<T>): Promise<T>;
@@ -26,6 +27,7 @@ export async function connect(settings: Settings, contents: Store = NO_STORE): P
   const client = new Client({ connection, ...(namespace === undefined ? {} : { namespace }) });
   let asking = 0;
   return {
+    client,
     plans: planClient(client, settings, contents),
     soon: async (call) => {
       asking += 1;
