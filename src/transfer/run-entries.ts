@@ -55,7 +55,10 @@ function newest(files: readonly string[]): number {
   return Math.max(-1, ...numbers);
 }
 
-/** Slots and ends, but for those that were taken under a checkpoint behind `heads`. */
+/**
+ * Slots and ends, but for those that were taken under a checkpoint behind `heads`, and later attempts of the same effect: a driver
+ * that was overtaken may still close one under an older checkpoint.
+ */
 async function slotsUnder(
   store: Store,
   folder: string,
@@ -63,11 +66,14 @@ async function slotsUnder(
 ): Promise<readonly string[]> {
   const all = await below(store, folder);
   const left = new Set<string>();
+  const cutOff = new Set<string>();
   for (const path of all) {
     if (path.endsWith('.end')) continue;
+    const effect = path.slice(0, path.lastIndexOf('/'));
     const bytes = await store.read(path);
     const head = bytes === null ? null : headOf(bytes);
-    if (head !== null && head.sequence > (heads.get(head.lineage) ?? -1)) left.add(path).add(`${path}.end`);
+    if (head !== null && head.sequence > (heads.get(head.lineage) ?? -1)) cutOff.add(effect);
+    if (cutOff.has(effect)) left.add(path).add(`${path}.end`);
   }
   return all.filter((path) => !left.has(path));
 }
