@@ -3,31 +3,13 @@
  * - a plan completes, its queries, Updates and memo answer, and a replay with the codec proves the chain;
  * - no payload of the history can be read without it, and a verification without it says so instead of passing.
  */
-import type { Payload, PayloadCodec } from '@temporalio/common';
 import { expect, test } from 'vitest';
 import { replayAndVerify } from '../../src/testing';
+import { maskingCodec } from '../support/masking-codec';
 import { memoOf, useRig } from '../support/rig';
 import { parkedFor } from './scenarios/support';
 
-const MASK = 0x5a;
-const masked = (bytes: Uint8Array): Uint8Array => bytes.map((byte) => byte ^ MASK);
-const text = new TextEncoder();
-
-const codec: PayloadCodec = {
-  encode: async (payloads) =>
-    payloads.map((payload) => ({
-      metadata: { encoding: text.encode('binary/masked'), was: payload.metadata?.['encoding'] ?? new Uint8Array() },
-      data: masked(payload.data ?? new Uint8Array()),
-    })),
-  decode: async (payloads) =>
-    payloads.map((payload): Payload =>
-      payload.metadata?.['was'] === undefined || payload.metadata['was'] === null
-        ? payload
-        : { metadata: { encoding: payload.metadata['was'] }, data: masked(payload.data ?? new Uint8Array()) },
-    ),
-};
-
-const rig = useRig({ dataConverter: { payloadCodecs: [codec] } });
+const rig = useRig({ dataConverter: { payloadCodecs: [maskingCodec] } });
 
 test('a plan runs, parks, answers and completes behind a codec', async () => {
   await rig.worker();
