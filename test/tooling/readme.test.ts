@@ -77,6 +77,10 @@ const COMMANDS: Readonly<Record<string, How>> = {
   './temporal-dev.sh test': { file: '.ci/run', text: './temporal-dev.sh test' },
   './temporal-dev.sh up': { file: 'test/tooling/temporal-dev.test.ts', text: "dev('up')" },
   'npx tsx examples/vitals/src/client.ts': { file: 'test/tooling/temporal-dev.test.ts', text: 'vitals\\/src\\/client' },
+  'npx countersign resume /var/lib/countersign/journal <run_id>': {
+    file: 'test/journeys/resume.test.ts',
+    text: "'resume', all.journal, runId",
+  },
   [INSTALL]: { here: 'the packages to install' },
   ...Object.fromEntries(KEYS.map((line) => [line, { file: 'test/cli/keys.test.ts', text: "'docs/receipts.md'" }])),
   ...Object.fromEntries([INIT, ...RUN].map((line) => [line, { here: 'the five minutes' }])),
