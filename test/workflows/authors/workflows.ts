@@ -1,4 +1,7 @@
-/** Workflows as authors write them, with effects called like activities. */
+/**
+ * Workflows as authors write them, with effects called like activities. Recorded histories are replayed with them: change what
+ * one does only together with a new recording, or add another.
+ */
 import { CancelledFailure } from '@temporalio/common';
 import {
   ApplicationFailure,
