@@ -11,6 +11,7 @@ import type { Store } from './ports';
 import { draftFromJson } from './rules/plans/draft';
 import { carrierWorkflowId } from './rules/plans/identity';
 import { planToRecord, type GovernedPlan } from './rules/plans/plan';
+import { isPerson, personDigest } from './rules/receipts/names';
 import { Refusal } from './rules/refusal';
 import type { Question } from './rules/receipts/question';
 import { answerTo, askedOf } from './answer-plan';
@@ -43,6 +44,14 @@ export interface PlanClientOptions {
   readonly taskQueue: string;
 }
 
+export interface PrepareOptions {
+  /**
+   * Who asks, as the reviewers' keys name them: their own approval never counts. Only its digest is kept, and nobody vouches for
+   * it; where that matters, let the policy demand a signed request. @default nobody is named
+   */
+  readonly requester?: string;
+}
+
 /** A running or finished plan. */
 export interface PlanHandle {
   readonly runId: string;
@@ -70,8 +79,12 @@ export class PlanClient {
   constructor(private readonly options: PlanClientOptions) {}
 
   /** Checks a draft and stores its contents. Throws `Refusal` with the faulty field; then nothing is stored. */
-  async prepare(draft: unknown): Promise<GovernedPlan> {
-    return prepareDraft(new Contents(this.options.contents), draftFromJson(draft));
+  async prepare(draft: unknown, { requester }: PrepareOptions = {}): Promise<GovernedPlan> {
+    if (requester !== undefined && !isPerson(requester)) {
+      throw new Refusal('invalid_arguments', 'must be a person such as person:example.org/clerk-1', 'requester');
+    }
+    const asked = requester === undefined ? null : personDigest(requester);
+    return prepareDraft(new Contents(this.options.contents), draftFromJson(draft), { origin: null, requester: asked });
   }
 
   /** Starts the plan, or follows the execution that already carries this run. Throws `Refusal` when that has another plan. */

@@ -18,12 +18,13 @@ export interface PeopleOptions {
   /** For every effect. @default two approvals of anybody */
   readonly rule?: ApprovalRule | null;
   readonly requester?: string;
+  readonly reviewers?: TestReviewers;
   readonly sink?: Parameters<Bench['told']['sink']>[0];
 }
 
 export class People {
   readonly bench: Bench;
-  readonly reviewers = new TestReviewers();
+  readonly reviewers: TestReviewers;
   chain: ChainKeeper;
   rule: ApprovalRule | null;
   epoch: number | null = null;
@@ -40,7 +41,9 @@ export class People {
     rule = { approvals: 2 },
     requester,
     sink,
+    reviewers = new TestReviewers(),
   }: PeopleOptions = {}) {
+    this.reviewers = reviewers;
     this.bench = new Bench(effects, order, name ?? 'people', requester ?? null);
     this.rule = rule;
     this.sink = sink ?? {};
