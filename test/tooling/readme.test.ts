@@ -25,7 +25,9 @@ import { temporalAddress, temporalCli } from '../support/temporal';
 const run = promisify(execFile);
 const PAGES = [
   'README.md',
-  ...['architecture', 'command-line', 'guarantees', 'journal-format', 'receipts'].map((name) => `docs/${name}.md`),
+  ...['architecture', 'command-line', 'effects', 'guarantees', 'journal-format', 'receipts'].map(
+    (name) => `docs/${name}.md`,
+  ),
   ...['data', 'existing-app', 'order', 'vitals'].map((name) => `examples/${name}/README.md`),
 ];
 const pages = new Map(PAGES.map((page) => [page, readFileSync(page, 'utf8')]));
