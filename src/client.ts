@@ -15,6 +15,7 @@ import { isPerson, personDigest } from './rules/receipts/names';
 import { Refusal } from './rules/refusal';
 import type { Question } from './rules/receipts/question';
 import { answerTo, askedOf } from './answer-plan';
+import { planOfExecution } from './plan-of-execution';
 import { readResumable, type ResumeOptions } from './resume-run';
 import type { governedPlan } from './workflows/governed-plan';
 import type { GovernedPlanInput, PlanLineage, PlanOutcome, PlanStatus } from './workflows/messages';
@@ -60,6 +61,8 @@ export interface PlanHandle {
   result(): Promise<PlanOutcome>;
   status(): Promise<PlanStatus>;
   lineage(): Promise<PlanLineage>;
+  /** The plan that it carries, read from its history; its digest is computed anew. */
+  plan(): Promise<GovernedPlan>;
   reobserve(): Promise<PlanStatus>;
   cancel(): Promise<PlanStatus>;
   /** What is asked of people, from whom, and what is there; null while nothing is. */
@@ -171,6 +174,7 @@ export class PlanClient {
       result: () => workflow.result(),
       status: () => workflow.query<PlanStatus>('status'),
       lineage: () => workflow.query<PlanLineage>('lineage'),
+      plan: () => planOfExecution(this.options.client, workflow.workflowId),
       reobserve: () => workflow.executeUpdate<PlanStatus, []>('reobserve'),
       cancel: () => workflow.executeUpdate<PlanStatus, []>('cancel'),
       approvals: () => askedOf(workflow),

@@ -16,7 +16,7 @@ export type PlanFile =
   | { readonly form: 'draft'; readonly runId: string; readonly draft: unknown };
 
 export function readPlanFile(file: string): PlanFile {
-  return planFileFromBytes(readFile(file));
+  return planFileFromBytes(readBounded(file, MAX_PLAN_BYTES));
 }
 
 export function planFileFromBytes(bytes: Uint8Array): PlanFile {
@@ -32,7 +32,8 @@ export function planFileFromBytes(bytes: Uint8Array): PlanFile {
   return { form: 'draft', runId: draft.runId, draft: value };
 }
 
-function readFile(file: string): Uint8Array {
+/** A regular file; of one that is larger only that it is. */
+export function readBounded(file: string, mostBytes: number): Uint8Array {
   let fd: number;
   try {
     fd = openSync(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
@@ -43,7 +44,7 @@ function readFile(file: string): Uint8Array {
     const stat = fstatSync(fd);
     if (!stat.isFile()) throw new CliError('input_unreadable', `${file} is not a regular file`);
     // One that is too large is not read at all, and refused by its size.
-    return stat.size > MAX_PLAN_BYTES ? new Uint8Array(MAX_PLAN_BYTES + 1) : readFileSync(fd);
+    return stat.size > mostBytes ? new Uint8Array(mostBytes + 1) : readFileSync(fd);
   } finally {
     closeSync(fd);
   }

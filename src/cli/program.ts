@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { Command, CommanderError } from 'commander';
+import { approvalsCommand } from './commands/approvals';
 import { exportCommand } from './commands/export';
 import { inspectCommand } from './commands/inspect';
 import { journalCommand } from './commands/journal';
@@ -13,6 +14,7 @@ import { lsCommand } from './commands/ls';
 import { planCommand } from './commands/plan';
 import { previewCommand } from './commands/preview';
 import { resumeCommand } from './commands/resume';
+import { reviewsCommand } from './commands/reviews';
 import { runCommand } from './commands/run';
 import { verifyCommand } from './commands/verify';
 import { EXIT } from './exit-codes';
@@ -31,6 +33,8 @@ const COMMANDS: readonly Register[] = [
   exportCommand,
   journalCommand,
   keysCommand,
+  approvalsCommand,
+  reviewsCommand,
 ];
 
 export async function runCli(args: readonly string[], streams: Streams, interrupted: AbortSignal): Promise<number> {

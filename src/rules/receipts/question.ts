@@ -63,6 +63,11 @@ const DOOR_OF: Record<ReceiptKind, Answer | null> = {
   signin: null,
 };
 
+/** Null of a kind that no door takes. */
+export function doorOf(kind: ReceiptKind): Answer | null {
+  return DOOR_OF[kind];
+}
+
 /** `door` is null where receipts of any kind come in together. */
 export function admitAnswer(token: unknown, question: Question, now: number, door: Answer | null = null): Admission {
   try {

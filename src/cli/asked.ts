@@ -1,0 +1,143 @@
+/**
+ * What a plan asks of people, as they are shown it before they sign. Invariant: the plan is the one that the execution's history
+ * begins with, its digest computed here; a question about any other is not shown.
+ */
+import type { PlanHandle, PlanStatus, Question } from '../client';
+import { isRunId, type RecoveryPhase } from '../rules/recovery';
+import type { GovernedPlan } from '../rules/plans/plan';
+import { Refusal } from '../rules/refusal';
+import { CliError } from './failure';
+import { statusOf } from './follow';
+import { table } from './output';
+import { readPlanFile } from './plan-file';
+import type { Service } from './service';
+
+export interface Asked {
+  readonly handle: PlanHandle;
+  readonly plan: GovernedPlan;
+  readonly status: PlanStatus;
+  /** Null while nothing is asked. */
+  readonly question: Question | null;
+}
+
+/** A run by its id, or by the file of its draft or plan. A plan's file says which plan is meant, too. */
+export interface NamedRun {
+  readonly runId: string;
+  readonly planDigest: string | null;
+}
+
+export function namedRun(text: string): NamedRun {
+  if (isRunId(text)) return { runId: text, planDigest: null };
+  const read = readPlanFile(text);
+  return { runId: read.runId, planDigest: read.form === 'plan' ? read.plan.planDigest : null };
+}
+
+export async function askedAbout(service: Service, { runId, planDigest }: NamedRun): Promise<Asked> {
+  const handle = service.plans.getHandle(runId);
+  const plan = await service.soon(() => handle.plan());
+  if (planDigest !== null && planDigest !== plan.planDigest) {
+    throw new Refusal('receipt_wrong_plan', `is not the plan of this run, which is ${plan.planDigest}`, 'plan');
+  }
+  const status = await statusOf(service, handle);
+  if (status === null) {
+    throw new CliError('service_unavailable', 'no worker answers for this plan; start one, it is asked what is wanted');
+  }
+  const question = await service.soon(() => handle.approvals());
+  if (plan.runId !== runId || (question !== null && question.planDigest !== plan.planDigest)) {
+    throw new Refusal('receipt_wrong_plan', 'the question is not about the plan that its execution began with', 'plan');
+  }
+  return { handle, plan, status, question };
+}
+
+export type RequesterShown = 'signed' | 'named' | 'unverified';
+
+const REQUESTERS: Record<RequesterShown, string> = {
+  signed: 'verified: who asked has signed so',
+  named: 'unverified: the plan names a person, who has not signed',
+  unverified: 'unverified: nobody is named',
+};
+
+export function requesterOf({ plan, question }: Asked): RequesterShown {
+  const signed = question?.requesters ?? [];
+  if (plan.requester === null) return signed.length > 0 ? 'signed' : 'unverified';
+  return signed.includes(plan.requester) ? 'signed' : 'named';
+}
+
+export function shownData(asked: Asked): Record<string, unknown> {
+  const { handle, plan, status, question } = asked;
+  return {
+    runId: plan.runId,
+    carriedBy: handle.workflowId,
+    workflowId: plan.workflowId,
+    planDigest: plan.planDigest,
+    order: plan.order,
+    lineage: status.lineage,
+    head: status.head,
+    state: status.state,
+    reason: status.reason,
+    requester: requesterOf(asked),
+    observedAt: status.observed_at,
+    effects: plan.effects.map((effect, ordinal) => ({ ordinal, ...effect, ...stateOf(status, ordinal) })),
+    asked: question === null ? null : askedData(question),
+  };
+}
+
+function stateOf(status: PlanStatus, ordinal: number): Record<string, unknown> {
+  const effect = status.effects[ordinal];
+  return { state: effect?.state ?? 'not_sent', doubt: effect?.doubt ?? null, proof: effect?.proof ?? null };
+}
+
+/** Keys stay where they are: whoever wants to know them looks at the reviewers' keys. */
+function askedData(question: Question): Record<string, unknown> {
+  const { journalId, lineage, headDigest, asksApproval, rules, resolutions, doubtful, have, deadlineMs } = question;
+  const there = have.map(({ digest, says, role, kid, expiresAt }) => ({ receipt: digest, says, role, kid, expiresAt }));
+  return { journalId, lineage, headDigest, asksApproval, rules, resolutions, doubtful, have: there, deadlineMs };
+}
+
+export function shownLines(asked: Asked): readonly string[] {
+  const { plan, status, question } = asked;
+  const head = status.head === null ? 'no checkpoint yet' : `head ${status.head.sequence} ${status.head.digest}`;
+  const rows = plan.effects.map((effect, ordinal) => {
+    const { state, doubt, proof } = stateOf(status, ordinal);
+    const why = doubt ?? proof;
+    return [
+      String(ordinal),
+      effect.toolId,
+      effect.kind,
+      `${String(state)}${why === null ? '' : ` (${String(why)})`}`,
+      effect.actionId,
+      effect.operationDigest,
+    ];
+  });
+  return [
+    `run ${plan.runId} of ${plan.workflowId}: ${phaseOf(status)}, lineage ${status.lineage}`,
+    `plan ${plan.planDigest}`,
+    head,
+    `requester: ${REQUESTERS[requesterOf(asked)]}`,
+    ...table(rows),
+    ...(status.observed_at === null ? [] : [`sinks asked at ${new Date(status.observed_at).toISOString()}`]),
+    ...(question === null ? [`nothing is asked; the plan is ${status.state}`] : askedLines(question, status)),
+  ];
+}
+
+function phaseOf({ phase, state, reason }: PlanStatus): string {
+  return `${(phase as RecoveryPhase | null) ?? 'not begun'}, ${state}${reason === null ? '' : ` (${reason})`}`;
+}
+
+function askedLines(question: Question, status: PlanStatus): readonly string[] {
+  const { asksApproval, rules, resolutions, doubtful, have, deadlineMs } = question;
+  const wanted = rules.map(({ approvals, roles, signedRequest }) => {
+    const who = roles === undefined ? 'any reviewer' : roles.join(' or ');
+    return `  ${approvals} of ${who}${signedRequest === true ? ', and a signed request' : ''}`;
+  });
+  return [
+    ...(status.message === null ? [] : [status.message]),
+    ...(asksApproval ? ['asked for approvals:', ...wanted] : []),
+    ...(deadlineMs === null ? [] : [`something follows in ${Math.ceil(deadlineMs / 1000)} s if nobody answers`]),
+    `possible resolutions: ${resolutions.join(', ')}`,
+    ...doubtful.map((id) => `in doubt: ${id}`),
+    ...have.map(({ says, role, kid, expiresAt }) => {
+      return `there: ${says} by key ${kid}${role === null ? '' : ` as ${role}`}, until ${new Date(expiresAt).toISOString()}`;
+    }),
+  ];
+}
