@@ -1,6 +1,6 @@
 /**
- * A person's answer on its way to a plan. Invariant: it is judged here as every other door judges it, before it leaves; what the
- * workflow refuses comes back as the same refusal.
+ * What people ask of a plan, and their answers on the way to it. Invariant: an answer is judged here as every other door judges
+ * it, before it leaves; what the workflow refuses comes back as the same refusal.
  */
 import { WorkflowUpdateFailedError, type WorkflowHandle } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
@@ -22,9 +22,24 @@ export async function answerTo(workflow: WorkflowHandle, door: Answer, token: st
     refusal = await refusalHere(workflow, door, token);
   }
   if (refusal !== null) throw refusal;
+  // Sent again, the same answer is the same Update.
+  const updateId = receiptDigest(token);
+  return orRefusal(workflow.executeUpdate<PlanStatus, [string]>(door, { args: [token], updateId }));
+}
+
+/** Without a head, whatever the plan has come to. Throws `Refusal` when the plan stands at another head. */
+export function askTo(
+  workflow: WorkflowHandle,
+  what: 'reobserve' | 'cancel',
+  expectedHead?: string,
+): Promise<PlanStatus> {
+  if (expectedHead === undefined) return workflow.executeUpdate<PlanStatus, []>(what);
+  return orRefusal(workflow.executeUpdate<PlanStatus, [string]>(what, { args: [expectedHead] }));
+}
+
+async function orRefusal(sent: Promise<PlanStatus>): Promise<PlanStatus> {
   try {
-    // Sent again, the same answer is the same Update.
-    return await workflow.executeUpdate<PlanStatus, [string]>(door, { args: [token], updateId: receiptDigest(token) });
+    return await sent;
   } catch (fault) {
     throw refusalIn(fault) ?? fault;
   }

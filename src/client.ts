@@ -14,7 +14,7 @@ import { planToRecord, type GovernedPlan } from './rules/plans/plan';
 import { isPerson, personDigest } from './rules/receipts/names';
 import { Refusal } from './rules/refusal';
 import type { Question } from './rules/receipts/question';
-import { answerTo, askedOf } from './answer-plan';
+import { answerTo, askTo, askedOf } from './answer-plan';
 import { planOfExecution } from './plan-of-execution';
 import { readResumable, type ResumeOptions } from './resume-run';
 import type { governedPlan } from './workflows/governed-plan';
@@ -63,8 +63,9 @@ export interface PlanHandle {
   lineage(): Promise<PlanLineage>;
   /** The plan that it carries, read from its history; its digest is computed anew. */
   plan(): Promise<GovernedPlan>;
-  reobserve(): Promise<PlanStatus>;
-  cancel(): Promise<PlanStatus>;
+  /** Throws `Refusal` (`stale_head`) when a head is given and the plan stands at another; so does `cancel`. */
+  reobserve(expectedHead?: string): Promise<PlanStatus>;
+  cancel(expectedHead?: string): Promise<PlanStatus>;
   /** What is asked of people, from whom, and what is there; null while nothing is. */
   approvals(): Promise<Question | null>;
   /**
@@ -175,8 +176,8 @@ export class PlanClient {
       status: () => workflow.query<PlanStatus>('status'),
       lineage: () => workflow.query<PlanLineage>('lineage'),
       plan: () => planOfExecution(this.options.client, workflow.workflowId),
-      reobserve: () => workflow.executeUpdate<PlanStatus, []>('reobserve'),
-      cancel: () => workflow.executeUpdate<PlanStatus, []>('cancel'),
+      reobserve: (expectedHead) => askTo(workflow, 'reobserve', expectedHead),
+      cancel: (expectedHead) => askTo(workflow, 'cancel', expectedHead),
       approvals: () => askedOf(workflow),
       approve: (token) => answerTo(workflow, 'approve', token),
       resolve: (token) => answerTo(workflow, 'resolve', token),

@@ -67,6 +67,7 @@ export const REFUSED_EXITS: Record<RefusalCode, ExitName> = {
   plan_conflict: 'conflict',
   wrong_journal: 'conflict',
   journal_conflict: 'conflict',
+  stale_head: 'conflict',
   no_adapter: 'no_adapter',
   journal_behind: 'review_required',
   content_missing: 'service_failure',

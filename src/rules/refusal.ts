@@ -17,6 +17,7 @@ export const REFUSAL_CODES = [
   'content_missing',
   'not_the_plans_workflow',
   'unknown_run',
+  'stale_head',
   'chain_divergence',
   'receipt_malformed',
   'receipt_unsigned',

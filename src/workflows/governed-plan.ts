@@ -13,7 +13,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import { RecoveryError } from '../rules/recovery';
-import { Refusal } from '../rules/refusal';
+import { Refusal, type RefusalCode } from '../rules/refusal';
 import { ChainKeeper } from './chain-keeper';
 import { approvalRejected } from './approval-rejected';
 import { DriveLoop } from './drive-loop';
@@ -79,6 +79,11 @@ function listen(loop: DriveLoop, asked: Asked): void {
   setHandler(approvalsQuery, () => loop.answers.record, {
     description: 'What is asked of people, from whom, and what is there.',
   });
+  const unmoved = (expectedHead?: string): void => {
+    if (expectedHead === undefined || expectedHead === chain.expectedHead?.digest) return;
+    const message = 'the plan has moved on from the head that was named; look at it again';
+    throw ApplicationFailure.nonRetryable(message, 'stale_head' satisfies RefusalCode);
+  };
   const answered = async (token: string): Promise<PlanStatus> => {
     const { answers } = loop;
     asked.messages += 1;
@@ -108,7 +113,7 @@ function listen(loop: DriveLoop, asked: Asked): void {
       await condition(() => loop.closed || loop.returned > before);
       return loop.status();
     },
-    { description: 'Look at every sink again and go on from what is found.' },
+    { validator: unmoved, description: 'Look at every sink again and go on from what is found.' },
   );
   setHandler(
     cancelUpdate,
@@ -119,7 +124,7 @@ function listen(loop: DriveLoop, asked: Asked): void {
       await condition(() => loop.closed);
       return loop.status();
     },
-    { description: 'Send nothing more, record what is committed, and end the plan.' },
+    { validator: unmoved, description: 'Send nothing more, record what is committed, and end the plan.' },
   );
   CancellationScope.current().cancelRequested.catch(() => {
     asked.cancelled ??= 'temporal';

@@ -109,11 +109,14 @@ export interface PlanLineage {
 export const statusQuery = defineQuery<PlanStatus>('status');
 export const lineageQuery = defineQuery<PlanLineage>('lineage');
 
-/** Looks at every sink again and goes on from what is found. Answers where that led. */
-export const reobserveUpdate = defineUpdate<PlanStatus>('reobserve');
+/**
+ * Looks at every sink again and goes on from what is found. Answers where that led. Refused as `stale_head` when a head is given
+ * and the plan stands at another.
+ */
+export const reobserveUpdate = defineUpdate<PlanStatus, [expectedHead?: string]>('reobserve');
 
-/** Sends nothing more, records what is committed and what is not, and ends the plan. Answers where that led. */
-export const cancelUpdate = defineUpdate<PlanStatus>('cancel');
+/** Sends nothing more, records what is committed and what is not, and ends the plan. Answers and is refused in the same way. */
+export const cancelUpdate = defineUpdate<PlanStatus, [expectedHead?: string]>('cancel');
 
 /** What is asked of people, from whom, and what is there: the record of `questionFromRecord`, or null. */
 export const approvalsQuery = defineQuery<Dict | null>('approvals');

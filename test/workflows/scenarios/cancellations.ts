@@ -47,6 +47,20 @@ export const CANCELLATIONS: Scenarios = {
     expect(rig.sinks.counts()).toMatchObject({ writes: 1, received: 1 });
   },
 
+  'cancel and reobserve about a head that has moved are refused, and leave nothing': async (rig) => {
+    await rig.worker();
+    const handle = await rig.start([{ mode: 'lookup', approval_required: true }]);
+    const { head } = await rig.until(handle, parkedFor('approval_missing'));
+    const moved = `sha256:${'0'.repeat(64)}`;
+    await expect(handle.cancel(moved)).rejects.toMatchObject({ name: 'Refusal', code: 'stale_head' });
+    await expect(handle.reobserve(moved)).rejects.toMatchObject({ name: 'Refusal', code: 'stale_head' });
+    const { events } = await rig.historyOf(handle);
+    expect(events.filter(({ eventType }) => String(eventType).includes('UPDATE'))).toEqual([]);
+    expect(await handle.reobserve(head?.digest)).toMatchObject({ state: 'parked', head });
+    expect(await handle.cancel(head?.digest)).toMatchObject({ state: 'closed', phase: 'aborted' });
+    expect(await handle.result()).toMatchObject({ status: 'cancelled' });
+  },
+
   'cancel by Update after the last send changes nothing': async (rig) => {
     await rig.worker({ plugin: heldUntilCancelled('returning') });
     const handle = await rig.start(['lookup']);
