@@ -22,6 +22,7 @@ type Stores = Pick<Engine, 'journal' | 'contents' | 'registry'>;
 export async function stage(stores: Stores, workflowId: string, request: StageRequest): Promise<Dict> {
   const { origin, effect, id, order, calls } = request;
   const runId = deriveCallRunId({ origin, workflowId, effect, id });
+  if (calls.length === 0) throw new Refusal('invalid_arguments', 'is empty; name at least one effect', 'effects');
   const effects = await Promise.all(calls.map((call) => draftEffect(stores, call)));
   const known = await stores.journal.plan(runId);
   if (known !== null && (await stores.contents.knownSalt(runId)) === null) {

@@ -14,6 +14,8 @@ import {
 import { STAGE_ACTIVITY, type CountersignActivities, type StageRequest, type StagedCall } from '../activities/contract';
 import type { EffectResult } from '../rules/calls/signature';
 import type { PlanOrder } from '../rules/plans/plan';
+import { RecoveryError } from '../rules/recovery';
+import { Refusal } from '../rules/refusal';
 import { cancelledUnseen, resultsOf } from './call-outcome';
 import { carriedByChild } from './carrier-child';
 import { ChainKeeper } from './chain-keeper';
@@ -46,6 +48,17 @@ const STAGE = {
 } as const;
 
 export async function perform(call: Call): Promise<readonly EffectResult[]> {
+  try {
+    return await outcomeOf(call);
+  } catch (fault) {
+    // Anything else than a Temporal failure would be retried for ever as a failed workflow task.
+    if (fault instanceof Refusal) throw ApplicationFailure.nonRetryable(fault.message, fault.code);
+    if (fault instanceof RecoveryError) throw ApplicationFailure.nonRetryable(fault.message, 'invalid_plan');
+    throw fault;
+  }
+}
+
+async function outcomeOf(call: Call): Promise<readonly EffectResult[]> {
   const scope = CancellationScope.current();
   const chain = await staged(call);
   const { runId, planDigest } = chain.plan;
