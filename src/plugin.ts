@@ -5,7 +5,10 @@
  * A plugin cannot register workflows: re-export them from your own `workflows.ts`, as in
  * `export { governedPlan } from 'countersign/workflow'`.
  */
+import { createRequire } from 'node:module';
 import type { ClientPlugin } from '@temporalio/client';
+import { noopMetricMeter } from '@temporalio/common';
+import type * as WorkerPackage from '@temporalio/worker';
 import type {
   BundleOptions,
   BundlerPlugin,
@@ -20,6 +23,7 @@ import { createActivities } from './activities/drive-activity';
 import type { ApprovalPolicy, EnginePoint } from './activities/engine';
 import { Journal } from './activities/journal';
 import { Registry, type Effects } from './activities/registry';
+import { openTelemetrySpans } from './adapters/spans/open-telemetry';
 import { initJournal } from './journal-init';
 import { StoreError, type Reviewers, type Store } from './ports';
 import { refuseTwoSdkCopies } from './sdk-copies';
@@ -60,11 +64,14 @@ export class CountersignPlugin implements WorkerPlugin, BundlerPlugin, ClientPlu
       throw new Error(`An activity named "${name}" is already registered; add CountersignPlugin once only.`);
     }
     const { store, contents, policy, reviewers, at } = this.options;
+    const spans = openTelemetrySpans();
     const ours = createActivities(
       {
         store,
         contents,
         effects: [],
+        measured: metricsAreExported(),
+        ...(spans === undefined ? {} : { spans }),
         shuttingDown: () => [...this.running].some((worker) => worker.getState() !== 'RUNNING'),
         ...(policy === undefined ? {} : { policy }),
         ...(reviewers === undefined ? {} : { reviewers }),
@@ -106,6 +113,12 @@ export class CountersignPlugin implements WorkerPlugin, BundlerPlugin, ClientPlu
       this.running.delete(worker);
     }
   }
+}
+
+/** Asked when a worker is made, whose package is loaded then: a Client with this plugin does without it. */
+function metricsAreExported(): boolean {
+  const { Runtime } = createRequire(__filename)('@temporalio/worker') as typeof WorkerPackage;
+  return Runtime.instance().metricMeter !== noopMetricMeter;
 }
 
 /** Of two stores with the same fault, says which one it was. */

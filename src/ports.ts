@@ -125,6 +125,22 @@ export interface Reviewers {
   load(kid?: string): Promise<Jwks>;
 }
 
+export type SpanAttributes = Readonly<Record<string, string | number>>;
+
+/** Where calls to sinks are told as spans of a trace. */
+export interface Spans {
+  /**
+   * Runs `call` inside a span, a child of the caller's. `ended` says how it went; it must not throw. What `call` throws is thrown
+   * on, and no word of it is told.
+   */
+  within<T>(
+    name: string,
+    attributes: SpanAttributes,
+    call: () => Promise<T>,
+    ended: (value: T) => { readonly ok: boolean; readonly attributes: SpanAttributes },
+  ): Promise<T>;
+}
+
 /** What a store could not do. The message names the entry and the fault, never what the entry holds. */
 export type StoreErrorCode =
   | 'store_unavailable'

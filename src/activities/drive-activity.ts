@@ -6,14 +6,16 @@ import { randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
-import type { Reviewers, Store } from '../ports';
+import type { Reviewers, Spans, Store } from '../ports';
 import { driverDigest } from '../rules/plans/identity';
+import { activityMeter } from './activity-meter';
 import { Contents } from './contents';
 import { DRIVE_ACTIVITY, STAGE_ACTIVITY, type CountersignActivities } from './contract';
 import { withDeadline } from './deadline';
 import { drive } from './drive';
 import type { ApprovalPolicy, Caller, Engine, EnginePoint } from './engine';
 import { Journal } from './journal';
+import { measuredStore } from './measured-store';
 import { Registry, type Effects } from './registry';
 import { stageFor } from './stage';
 
@@ -23,6 +25,9 @@ export interface DriveOptions {
   readonly effects: Effects;
   readonly policy?: ApprovalPolicy;
   readonly reviewers?: Reviewers;
+  /** False where no exporter would ever see a measurement. @default true */
+  readonly measured?: boolean;
+  readonly spans?: Spans;
   /** True from the moment that the worker is asked to shut down. */
   readonly shuttingDown: () => boolean;
   readonly at?: (point: EnginePoint) => void | Promise<void>;
@@ -38,17 +43,28 @@ export function createEngine(
   options: Omit<DriveOptions, 'shuttingDown'>,
   registry = new Registry(options.effects),
 ): Engine {
+  const monotonic = (): number => performance.now();
+  const meter = options.measured === false ? undefined : activityMeter();
+  const [store, contents] =
+    meter === undefined
+      ? [options.store, options.contents]
+      : [
+          measuredStore(options.store, 'journal', meter, monotonic),
+          measuredStore(options.contents, 'contents', meter, monotonic),
+        ];
   return {
-    journal: new Journal(options.store),
-    contents: new Contents(options.contents),
+    journal: new Journal(store),
+    contents: new Contents(contents),
     registry,
     policy: options.policy ?? null,
     reviewers: options.reviewers ?? null,
     newOwner,
     now: Date.now,
-    monotonic: () => performance.now(),
+    monotonic,
     sleep: (ms) => sleep(ms),
     withDeadline,
+    ...(meter === undefined ? {} : { meter }),
+    ...(options.spans === undefined ? {} : { spans: options.spans }),
     ...(options.at === undefined ? {} : { at: options.at }),
   };
 }

@@ -18,12 +18,15 @@ import { observeAll, proven } from './observe';
 import { recall } from './recall';
 import { Rounds } from './rounds';
 import { closeSlots } from './takeover';
+import { tellStatus } from './telemetry';
 
 export async function drive(engine: Engine, caller: Caller, request: DriveRequest): Promise<DriveResult> {
   // Filled in on the way, so that a refusal half-way still says which journal and head it speaks of.
   const found: Found = { journal_id: request.journal_id ?? '', epoch: null, replayed: false, steps: [], head: null };
   try {
-    return await checkedDrive(engine, caller, request, found);
+    const result = await checkedDrive(engine, caller, request, found);
+    tellStatus(engine, request, result);
+    return result;
   } catch (fault) {
     const refusal = refusalOf(fault);
     if (refusal === null) throw fault;

@@ -2,7 +2,8 @@
  * What every part of `drive` works with. Invariant: the engine knows no Temporal, so the same code is driven by the activity
  * and by the model-based tests; all that differs comes in through this interface.
  */
-import type { Reviewers } from '../ports';
+import type { Reviewers, Spans } from '../ports';
+import type { LabelsOf, Measurement } from '../rules/measurements';
 import type { ApprovalRule } from '../rules/receipts/approval-rule';
 import type { Contents } from './contents';
 import type { Journal } from './journal';
@@ -28,6 +29,11 @@ export type EnginePoint = (typeof ENGINE_POINTS)[number];
  */
 export type ApprovalPolicy = (toolId: string, operation: unknown) => ApprovalRule | null;
 
+/** Takes measurements; never throws, and never makes the engine wait. */
+export interface Meter {
+  record<M extends Measurement>(what: M, value: number, labels: LabelsOf<M>): void;
+}
+
 export interface Engine {
   readonly journal: Journal;
   readonly contents: Contents;
@@ -44,6 +50,9 @@ export interface Engine {
   sleep(ms: number): Promise<void>;
   /** Runs `call` with a signal that aborts at the deadline, and rejects then even if `call` does not stop. */
   withDeadline<T>(ms: number, call: (signal: AbortSignal) => Promise<T>): Promise<T>;
+  /** Absent: nobody wants to know. */
+  readonly meter?: Meter;
+  readonly spans?: Spans;
   /** @internal */
   at?(point: EnginePoint): void | Promise<void>;
 }

@@ -5,6 +5,7 @@
 import type { EffectDefinition, EffectSink, SinkAnswer, SinkItem } from '../ports';
 import { isDigest } from '../rules/recovery';
 import type { Engine } from './engine';
+import { toldCall } from './telemetry';
 
 /** One effect with everything that a sink may ask about it. */
 export interface Target {
@@ -63,6 +64,27 @@ async function ask(
   deadlineMs: number,
 ): Promise<readonly SinkAnswer[]> {
   if (deadlineMs <= 0) return items.map(() => ({ state: 'unknown' }));
+  const tool = items[0]?.toolId ?? '';
+  return toldCall(
+    engine,
+    'countersign.look_up',
+    () => ({ 'countersign.tool_id': tool, 'countersign.effects': items.length }),
+    () => answersOf(engine, sink, items, deadlineMs),
+    (answers, ms) => {
+      const unknown = answers.filter(({ state }) => state === 'unknown').length;
+      const ok = unknown === 0;
+      engine.meter?.record('lookUpLatency', ms, { tool_id: tool, outcome: ok ? 'answered' : 'unknown' });
+      return { ok, attributes: { 'countersign.unknown': unknown } };
+    },
+  );
+}
+
+async function answersOf(
+  engine: Engine,
+  sink: EffectSink,
+  items: readonly SinkItem[],
+  deadlineMs: number,
+): Promise<readonly SinkAnswer[]> {
   try {
     const answers = await engine.withDeadline(deadlineMs, (signal) => sink.observe(items, { signal, deadlineMs }));
     return items.map((_item, index) => checked(answers[index]));

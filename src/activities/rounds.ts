@@ -29,6 +29,7 @@ import { reviewMessage, reviewReason, waitStatus } from './rest';
 import { sendBatch, type BatchEnd } from './send-batch';
 import { retryPauseMs } from './send';
 import { closeSlots, type Held } from './takeover';
+import { tellFound } from './telemetry';
 
 /** Where a drive stands when its rounds begin. */
 export interface Place {
@@ -228,7 +229,9 @@ export class Rounds {
   ): Promise<RecoveryDecision | null> {
     const observations = known.map(proven) as ProvenObservation[];
     const draft = { step, now: this.now(), observations, refusal };
+    const before = this.ledger.head;
     const derived = await this.ledger.add(ground === undefined ? draft : { ...draft, ground });
+    if (derived !== null) tellFound(this.engine, this.place.held.owner, before, known);
     return derived?.decision ?? null;
   }
 

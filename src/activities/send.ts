@@ -9,6 +9,7 @@ import { nextAttempt, safeCode, type HeadRef, type SendEnd, type Slot } from '..
 import type { Engine } from './engine';
 import { isExternalId, lookUpOnce, type Target } from './look-up';
 import { traitsOf } from './registry';
+import { toldCall } from './telemetry';
 
 /** The right under which this execution sends. */
 export interface Turn {
@@ -77,9 +78,11 @@ export async function sendOne(
     return verdict.state === 'committed' ? { sent: 'committed' } : { sent: 'not_sent', retryAfterMs: null };
   }
 
-  const outcome = await dispatch(engine, target, left());
+  const outcome = await toldDispatch(engine, target, left(), attempt);
   await engine.at?.('answered');
-  return settle(engine, turn, target, outcome, end);
+  const result = await settle(engine, turn, target, outcome, end);
+  if (result.sent !== 'fenced') engine.meter?.record('sends', 1, { tool_id: item.toolId, outcome: result.sent });
+  return result;
 }
 
 async function settle(
@@ -128,6 +131,30 @@ async function keepResult(engine: Engine, turn: Turn, key: string, result: unkno
     if (fault instanceof Refusal && fault.code === 'invalid_plan') return null;
     throw fault;
   }
+}
+
+function toldDispatch(
+  engine: Engine,
+  target: Target,
+  deadlineMs: number,
+  attempt: number,
+): Promise<DispatchOutcome | null> {
+  const { toolId, actionId } = target.item;
+  return toldCall(
+    engine,
+    'countersign.send',
+    () => ({
+      'countersign.tool_id': toolId,
+      'countersign.action_id': actionId,
+      'countersign.attempt': attempt,
+    }),
+    () => dispatch(engine, target, deadlineMs),
+    (outcome, ms) => {
+      engine.meter?.record('sendLatency', ms, { tool_id: toolId });
+      if (outcome === null) engine.meter?.record('unanswered', 1, { tool_id: toolId });
+      return { ok: outcome !== null, attributes: { 'countersign.outcome': outcome?.outcome ?? 'unknown' } };
+    },
+  );
 }
 
 /** Null is an unknown outcome: the sink threw, overran its deadline, or answered in no known form. */

@@ -25,6 +25,8 @@ import { SINK_WAIT } from '../rules/sends/proof';
 import { Answers, type CarriedAnswers } from './answers';
 import type { ChainKeeper } from './chain-keeper';
 import type { ParkedSince, PlanState, PlanStatus } from './messages';
+import { measure } from './measure';
+import { Parking } from './parking';
 import { CARRIER, type Host } from './story';
 
 /** How the loop was left: the chain is closed, nothing ever happened, or the caller's `pause` asked for a new run. */
@@ -46,9 +48,6 @@ const LONGEST_PAUSE_MS = 60_000;
 const LONGEST_WATCH_MS = 10 * 60_000;
 /** An author's history is not to fill up with failures: after these, the plan gets a workflow of its own. */
 const MOST_FAILURES = 6;
-/** Between two tries to have the reviewers' keys. */
-const FIRST_RECHECK_MS = 30_000;
-const LONGEST_RECHECK_MS = 30 * 60_000;
 /** Another driver that shows nothing new for this long is asked no more: we take over. Doubles each time. */
 const FOLLOW_PATIENCE_MS = 10 * 60_000;
 
@@ -75,10 +74,8 @@ export class DriveLoop {
   private cancelPauseMs = 1_000;
   /** What the memo says; null while there is none. */
   private memo: PlanState | null = null;
-  /** For what a person is, or was last, waited for. */
-  parked: ParkedSince | null = null;
+  private readonly parking = new Parking();
   private readonly waited = new Map<string, number>();
-  private recheckMs = FIRST_RECHECK_MS;
   readonly answers: Answers;
   private scope: CancellationScope | null = null;
 
@@ -125,7 +122,12 @@ export class DriveLoop {
 
   /** The run before this one was parked, and so says the memo that it left. */
   inherit(parked: ParkedSince): void {
-    [this.parked, this.memo] = [parked, 'parked'];
+    this.parking.inherit(parked);
+    this.memo = 'parked';
+  }
+
+  get parked(): ParkedSince | null {
+    return this.parking.since;
   }
 
   /** A memo that says where the plan stood must not outlive it; one that was never written costs an event for nothing. */
@@ -191,6 +193,7 @@ export class DriveLoop {
         runId: chain.plan.runId,
         retryState: fault instanceof ActivityFailure ? fault.retryState : 'CANCELLED',
       });
+      measure('lost', 1, {});
       return null;
     } finally {
       this.scope = null;
@@ -214,6 +217,7 @@ export class DriveLoop {
     switch (result.status) {
       case 'done':
         this.closed = true;
+        this.parking.over();
         this.results = result.results ?? [];
         this.enter('closed', null, null);
         return { end: 'closed' };
@@ -283,9 +287,7 @@ export class DriveLoop {
 
   private async park(reason: NonNullable<PlanStatus['reason']>, message: string): Promise<LoopEnd | null> {
     const committed = this.chain.effects().filter((effect) => effect.state === 'committed').length;
-    // Looked at again and no further than before, it has waited all the while.
-    const same = this.parked?.reason === reason && this.parked.committed === committed;
-    this.parked = same ? this.parked : { reason, committed, at: Date.now() };
+    this.parking.begin(reason, committed, this.host.waitsForPeople);
     this.enter('parked', reason, message);
     if (!this.host.waitsForPeople) return { end: 'handed_over' };
     this.remember();
@@ -295,18 +297,13 @@ export class DriveLoop {
       if (ms === null) await condition(over);
       else await condition(over, ms);
     });
+    this.parking.left();
     return this.rested('driving');
   }
 
   /** A deadline of an approval ends a rest, and so does the hope that the reviewers' keys can be had again; nothing else does. */
   private nextLookMs(reason: PlanStatus['reason']): number | null {
-    if (reason !== 'reviewers_unavailable') {
-      this.recheckMs = FIRST_RECHECK_MS;
-      return this.answers.question?.deadlineMs ?? null;
-    }
-    const ms = this.recheckMs;
-    this.recheckMs = Math.min(2 * ms, LONGEST_RECHECK_MS);
-    return ms;
+    return this.parking.nextLookMs(reason) ?? this.answers.question?.deadlineMs ?? null;
   }
 
   /** Waits on a durable timer; `elapsed` runs only when the whole time has passed. */

@@ -112,12 +112,14 @@ test('every link leads to a file', () => {
   expect(dead).toEqual([]);
 });
 
-test('the packages to install are the package and all its peers', () => {
-  const { name, peerDependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+test('the packages to install are the package and all its peers that are not optional', () => {
+  const { name, peerDependencies, peerDependenciesMeta } = JSON.parse(readFileSync('package.json', 'utf8')) as {
     name: string;
     peerDependencies: Record<string, string>;
+    peerDependenciesMeta: Record<string, { optional: boolean }>;
   };
-  expect(INSTALL.split(' ').slice(2).sort()).toEqual([name, ...Object.keys(peerDependencies)].sort());
+  const needed = Object.keys(peerDependencies).filter((peer) => peerDependenciesMeta[peer]?.optional !== true);
+  expect(INSTALL.split(' ').slice(2).sort()).toEqual([name, ...needed].sort());
 });
 
 test('the page of the command line knows every command and every exit code', async () => {
