@@ -6,6 +6,7 @@
  * `export { governedPlan } from 'countersign/workflow'`.
  */
 import { createRequire } from 'node:module';
+import path from 'node:path';
 import type { ClientPlugin } from '@temporalio/client';
 import { noopMetricMeter } from '@temporalio/common';
 import type * as WorkerPackage from '@temporalio/worker';
@@ -90,7 +91,7 @@ export class CountersignPlugin implements WorkerPlugin, BundlerPlugin, ClientPlu
 
   /** Called for the worker's own bundling and, when the plugin is given to it, by `bundleWorkflowCode`. */
   configureBundler(options: BundleOptions): BundleOptions {
-    const rules = require.resolve('./rules/preloaded');
+    const rules = path.join(__dirname, 'rules', 'preloaded'); // the bundler knows the extension, here and when published
     return { ...options, preloadModules: [...new Set([...(options.preloadModules ?? []), rules])] };
   }
 
