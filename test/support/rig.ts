@@ -53,6 +53,8 @@ export interface RigOptions {
   readonly maxCachedWorkflows?: number;
   /** What `rig.logs` keeps. @default 'INFO' */
   readonly logLevel?: LogLevel;
+  /** Where this process serves its metrics, as in `127.0.0.1:9464`; see `freeAddress`. @default nowhere */
+  readonly prometheus?: () => Promise<string>;
   /** Of the three counting sinks. @default deadlineMs 1000, settleMs 300 */
   readonly sink?: Partial<CountingSinkOptions>;
 }
@@ -113,7 +115,8 @@ export class Rig {
   constructor(readonly options: RigOptions) {}
 
   async open(): Promise<void> {
-    installRuntime(this.options.logLevel ?? 'INFO');
+    const { logLevel = 'INFO', prometheus } = this.options;
+    installRuntime(logLevel, prometheus === undefined ? undefined : await prometheus());
     this.temporal = await connectTemporal();
     this.bundle = await bundleOf(this.options.workflowsPath ?? path.resolve(__dirname, '../../src/workflow.ts'));
   }
@@ -368,13 +371,16 @@ export async function failureOf(result: Promise<unknown>): Promise<TemporalFailu
 
 let installed = false;
 
-function installRuntime(level: LogLevel): void {
+function installRuntime(level: LogLevel, bindAddress?: string): void {
   if (installed) return;
   installed = true;
   const keep = (entry: LogEntry): void => void logs.push(entry);
   const core = level === 'TRACE' || level === 'DEBUG' ? level : 'WARN';
   Runtime.install({
     logger: new DefaultLogger(level, keep),
-    telemetryOptions: { logging: { filter: makeTelemetryFilterString({ core, other: 'WARN' }), forward: {} } },
+    telemetryOptions: {
+      logging: { filter: makeTelemetryFilterString({ core, other: 'WARN' }), forward: {} },
+      ...(bindAddress === undefined ? {} : { metrics: { prometheus: { bindAddress } } }),
+    },
   });
 }
