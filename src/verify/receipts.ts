@@ -103,7 +103,12 @@ export async function readReceipts(
 
 async function isClaimed({ claims, nonceName, actionDigest }: Decision, claimOf: ClaimOf): Promise<boolean> {
   const claim = await claimOf(nonceName);
-  return claim?.runId === claims.runId && claim.lineage === claims.lineage && claim.actionDigest === actionDigest;
+  return (
+    claim?.nonce === claims.jti &&
+    claim.runId === claims.runId &&
+    claim.lineage === claims.lineage &&
+    claim.actionDigest === actionDigest
+  );
 }
 
 /** Checks the form of every claim; answers how to find one. */
