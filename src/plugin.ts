@@ -25,6 +25,7 @@ import type { ApprovalPolicy, EnginePoint } from './activities/engine';
 import { Journal } from './activities/journal';
 import { Registry, type Effects } from './activities/registry';
 import { openTelemetrySpans } from './adapters/spans/open-telemetry';
+import { developmentReviewers } from './development-reviewers';
 import { initJournal } from './journal-init';
 import { StoreError, type Reviewers, type Store } from './ports';
 import { refuseTwoSdkCopies } from './sdk-copies';
@@ -41,7 +42,10 @@ export interface CountersignPluginOptions {
   readonly effects?: Effects;
   /** What approvals this worker demands beyond what a plan says. @default none */
   readonly policy?: ApprovalPolicy;
-  /** The keys of those who may approve and resolve; see `countersign/reviewers`. @default nobody can */
+  /**
+   * The keys of those who may approve and resolve; see `countersign/reviewers`.
+   * @default nobody can; in development, the one local key of `developmentKey`
+   */
   readonly reviewers?: Reviewers;
   /** Make the journal when it is not there yet. For development only: a mistyped path would start a new journal. @default false */
   readonly development?: boolean;
@@ -64,7 +68,8 @@ export class CountersignPlugin implements WorkerPlugin, BundlerPlugin, ClientPlu
       if (options.activities === undefined || !(name in options.activities)) continue;
       throw new Error(`An activity named "${name}" is already registered; add CountersignPlugin once only.`);
     }
-    const { store, contents, policy, reviewers, at } = this.options;
+    const { store, contents, policy, development, at } = this.options;
+    const reviewers = this.options.reviewers ?? (development === true ? developmentReviewers() : undefined);
     const spans = openTelemetrySpans();
     const ours = createActivities(
       {
