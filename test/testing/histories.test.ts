@@ -23,9 +23,14 @@ const AUTHORS = [
   ...['a-plan', 'all-together', 'by-reference', 'cancelled-scope', 'charged', 'continued', 'in-a-loop', 'parked'],
   ...['parked-carrier', 'rejected', 'the-same-again', 'unfit'],
 ];
+const PEOPLE = [
+  ...['answered-and-continued', 'answered-and-continued-2', 'approved', 'denied', 'ended-by-a-person', 'escalated'],
+  ...['marked-absent', 'reopened', 'reopened-2', 'too-late'],
+];
 const SETS = [
   { set: '0.1.0', workflows: 'src/workflow.ts', kinds: KINDS },
   { set: '0.1.0/authors', workflows: 'test/workflows/authors/workflows.ts', kinds: AUTHORS },
+  { set: '0.1.0/people', workflows: 'src/workflow.ts', kinds: PEOPLE },
 ];
 
 describe.each(SETS)('$set', ({ set, workflows, kinds }) => {
