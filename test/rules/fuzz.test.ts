@@ -13,10 +13,15 @@ import { contentJson } from '../../src/rules/plans/content-json';
 import { draftFromJson, planFromDraft } from '../../src/rules/plans/draft';
 import { openingCheckpoint, planFromRecord, planToRecord } from '../../src/rules/plans/plan';
 import { canonicalJson } from '../../src/rules/recovery';
+import { lineageFromBytes, lineageToText } from '../../src/rules/receipts/lineage-record';
+import { heldReceipt, questionFromRecord, questionToRecord, type Question } from '../../src/rules/receipts/question';
+import { resolutionFromBytes, resolutionToText } from '../../src/rules/receipts/resolution-record';
 import { Refusal } from '../../src/rules/refusal';
+import type { Ground } from '../../src/rules/sends/ground';
 import { epochFromBytes, epochToText } from '../../src/rules/sends/epoch';
 import { endFromBytes, endToText, slotFromBytes, slotToText } from '../../src/rules/sends/slot';
 import {
+  STEP_RESTS_ON,
   deriveNext,
   witnessFromBytes,
   witnessToRecord,
@@ -26,6 +31,7 @@ import {
 } from '../../src/rules/sends/witness';
 import { ChainKeeper } from '../../src/workflows/chain-keeper';
 import { fuzz, type Reader } from './damage';
+import { APPROVER, AUDITOR, KEYS, approval, decided } from './receipts/support';
 import { digest, owner, sendEnd, slotRecord } from './sends/support';
 
 const draft = {
@@ -67,7 +73,66 @@ const epoch = { epoch: 1, owner: owner('1'), driver: digest('1'), lineage: 1, sc
 
 const fresh = Object.assign(new ChainKeeper(planToRecord(plan), null), { head: opening });
 
+const requirement = {
+  rules: [{ approvals: 2, roles: [APPROVER], deadline: { afterMs: 5, then: { escalate: AUDITOR } } }],
+  requester: digest('a'),
+};
+const GROUNDS: readonly Ground[] = [
+  { kind: 'approval', digest: digest('1'), expiresAt: 9, requirement },
+  { kind: 'denial', code: 'rejected', receipt: digest('2'), key: digest('3'), requirement },
+  { kind: 'resolution', receipt: digest('4') },
+  { kind: 'opening', lineage: 2, receipt: digest('5') },
+];
+const STEPS = { approval: 'approved', denial: 'denied', resolution: 'cancelled', opening: 'opened' } as const;
+const grounded = GROUNDS.map((ground): Reader => {
+  const step = STEPS[ground.kind];
+  const observations = STEP_RESTS_ON[step].observed ? witness.observations : [];
+  const valid = plain(witnessToText({ ...witness, step, observations, ground }));
+  return { name: `witness of ${ground.kind}`, valid, trip: (text) => witnessToText(witnessFromBytes(text)) };
+});
+const lineage = {
+  lineage: 2,
+  owner: owner('1'),
+  from: { lineage: 1, sequence: 3, digest: digest('6') },
+  receipt: digest('7'),
+  openedAt: 5,
+};
+const resolution = {
+  receipt: digest('8'),
+  resolution: 'mark_absent',
+  lineage: 1,
+  epoch: 2,
+  attempts: [{ actionId: `act_${'1'.repeat(32)}`, attempts: 3 }],
+} as const;
+const question: Question = {
+  journalId: result.journal_id,
+  runId: plan.runId,
+  lineage: 1,
+  planDigest: plan.planDigest,
+  headDigest: opening.checkpointDigest,
+  asksApproval: true,
+  ...requirement,
+  requesters: [digest('b')],
+  resolutions: ['reobserve', 'abort'],
+  doubtful: [`act_${'1'.repeat(32)}`],
+  keys: KEYS,
+  have: [heldReceipt(decided('ann', approval()))],
+  deadlineMs: 5,
+};
+
 const READERS: readonly Reader[] = [
+  ...grounded,
+  { name: 'lineage', valid: plain(lineageToText(lineage)), trip: (text) => lineageToText(lineageFromBytes(text)) },
+  {
+    name: 'resolution',
+    valid: plain(resolutionToText(resolution)),
+    trip: (text) => resolutionToText(resolutionFromBytes(text)),
+  },
+  {
+    name: 'question',
+    valid: questionToRecord(question),
+    trip: (text) => canonicalJson(questionToRecord(parseRecord(text, 'question', questionFromRecord))),
+  },
   { name: 'slot', valid: plain(slotToText(slotRecord)), trip: (text) => slotToText(slotFromBytes(text)) },
   { name: 'end', valid: plain(endToText(sendEnd)), trip: (text) => endToText(endFromBytes(text)) },
   { name: 'epoch', valid: plain(epochToText(epoch)), trip: (text) => epochToText(epochFromBytes(text)) },
@@ -98,10 +163,10 @@ const READERS: readonly Reader[] = [
     trip: (text) => {
       // As new, without reading the plan again each time.
       const keeper = Object.assign(Object.create(ChainKeeper.prototype) as ChainKeeper, fresh, {
-        digests: [opening.checkpointDigest],
+        lineages: [[opening.checkpointDigest]],
       });
       keeper.accept(JSON.parse(text) as DriveResult);
-      return canonicalJson([...keeper.digests]);
+      return canonicalJson(keeper.lineages.map((digests) => [...digests]));
     },
   },
   { name: 'content', valid: draft, trip: (_text, value) => contentJson(value) },

@@ -7,10 +7,18 @@
  * - a hint, an acknowledged send, a committed chain or a sink that doesn't answer never proves absence;
  * - an open send that may still land is never passed over, unless sending again can do no harm and is still to be done;
  * - waits name whose time they wait for, are finite, and are over after a bounded number of them;
- * - a proof that was reached stays the same however much longer is waited.
+ * - a proof that was reached stays the same however much longer is waited;
+ * - a person's word changes nothing but a doubt, and for `absent` only of the attempts that it was given about.
  */
 import { beforeAll, describe, expect, it } from 'vitest';
-import { judge, SINK_WAIT, type Facts, type SinkTraits, type Verdict } from '../../../src/rules/sends/proof';
+import {
+  judge,
+  SINK_WAIT,
+  type Attestation,
+  type Facts,
+  type SinkTraits,
+  type Verdict,
+} from '../../../src/rules/sends/proof';
 import type { SinkAnswer } from '../../../src/rules/sends/traits';
 import { DEADLINE_MS, OPENED_AT, QUIET_MS, SETTLE_MS, SLOT_KINDS, digest, slotsOf, type SlotKind } from './support';
 
@@ -193,6 +201,53 @@ describe('judge, over every combination of facts', () => {
       return JSON.stringify(after) !== JSON.stringify(before);
     });
     expect(wrong.slice(0, 5).map(([one, before]) => show(one, before))).toEqual([]);
+  });
+});
+
+describe('a person’s word, over every combination of facts', () => {
+  const wrong: string[] = [];
+  const counted = { unchanged: 0, committed: 0, absent: 0, doubted: 0 };
+
+  beforeAll(() => {
+    for (const one of everyCase(2)) {
+      const facts = factsOf(one, 10 * QUIET_MS);
+      const before = judge(facts);
+      const heard = (attested: Attestation): Verdict => judge({ ...facts, attested });
+      const committed = heard({ says: 'committed', externalId: 'row-9' });
+      const absents = [0, 1, 2].map((attempts) => heard({ says: 'absent', attempts }));
+      const fault = (): string | null => {
+        if (before.state !== 'ambiguous') {
+          counted.unchanged += 1;
+          const same = [committed, ...absents].every((verdict) => JSON.stringify(verdict) === JSON.stringify(before));
+          return same ? null : 'a word against a proof';
+        }
+        counted.committed += 1;
+        if (committed.state !== 'committed' || committed.proof !== 'attested' || committed.externalId !== 'row-9') {
+          return 'a word for committed that is not believed';
+        }
+        for (const [attempts, verdict] of absents.entries()) {
+          const later = one.kinds.slice(attempts);
+          const mayHaveHappened = later.some((kind) => kind.startsWith('open') || kind === 'acked');
+          if (verdict.state === 'absent') {
+            counted.absent += 1;
+            if (verdict.proof !== 'attested' || one.committed || mayHaveHappened)
+              return 'a word about what it does not cover';
+          } else {
+            counted.doubted += 1;
+            if (JSON.stringify(verdict) !== JSON.stringify(before)) return 'a doubt that is another';
+            if (!one.committed && !mayHaveHappened) return 'a word for absent that is not believed';
+          }
+        }
+        return null;
+      };
+      const found = fault();
+      if (found !== null && wrong.length < 5) wrong.push(`${found}: ${show(one, before)}`);
+    }
+  });
+
+  it('is heard only in doubt, and no further than it goes', () => {
+    expect(wrong).toEqual([]);
+    expect(Math.min(...Object.values(counted))).toBeGreaterThan(10_000);
   });
 });
 

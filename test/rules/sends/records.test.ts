@@ -51,6 +51,20 @@ const witness: Witness = {
   checkpointDigest: digest('9'),
 };
 
+const approved: Witness = {
+  step: 'approved',
+  now: 7,
+  observations: [],
+  refusal: null,
+  ground: {
+    kind: 'approval',
+    digest: digest('a'),
+    expiresAt: 9,
+    requirement: { rules: [{ approvals: 1 }], requester: null },
+  },
+  checkpointDigest: digest('9'),
+};
+
 interface Format {
   readonly record: string;
   readonly text: string;
@@ -61,6 +75,7 @@ const FORMATS: readonly Format[] = [
   { record: 'send_end', text: endToText(sendEnd), again: (text) => endToText(endFromBytes(text)) },
   { record: 'epoch', text: epochToText(epochRecord), again: (text) => epochToText(epochFromBytes(text)) },
   { record: 'witness', text: witnessToText(witness), again: (text) => witnessToText(witnessFromBytes(text)) },
+  { record: 'witness', text: witnessToText(approved), again: (text) => witnessToText(witnessFromBytes(text)) },
 ];
 
 function refusal(read: () => unknown): Refusal {
@@ -118,6 +133,25 @@ describe('ends and witnesses', () => {
       { ...witness, step: 'cancelled' as const },
     ])
       expect(refusal(() => witnessFromBytes(witnessToText(odd))).field).toBe('witness.refusal');
+  });
+
+  it('say what people decided in their own step, and only there', () => {
+    const { ground } = approved;
+    if (ground === undefined) throw new Error('no ground');
+    for (const wrong of [
+      { ...witness, ground },
+      { ...approved, step: 'opened' },
+      { ...approved, step: 'denied' },
+      { ...approved, observations: found },
+      { ...approved, ground: { kind: 'resolution', receipt: digest('b') } },
+      { ...approved, ground: undefined },
+    ] as Witness[]) {
+      expect(refusal(() => witnessFromBytes(witnessToText(wrong))).code).toBe('invalid_record');
+    }
+    const ended: Witness = { ...witness, step: 'cancelled', refusal: null };
+    expect(witnessFromBytes(witnessToText(ended))).toEqual(ended);
+    const asked: Witness = { ...ended, ground: { kind: 'resolution', receipt: digest('b') } };
+    expect(witnessFromBytes(witnessToText(asked))).toEqual(asked);
   });
 
   it('let no content through in a code', () => {
