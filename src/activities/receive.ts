@@ -7,6 +7,7 @@ import { findKey, type Jwks } from '../rules/receipts/jwks';
 import { isResolution, type ResolutionReceipt } from '../rules/receipts/decision';
 import { admitAnswer } from '../rules/receipts/question';
 import { Refusal } from '../rules/refusal';
+import type { HeadRef } from '../rules/sends/slot';
 import { ask, type Position } from './ask';
 import type { ReceiptAnswer } from './contract';
 import type { Engine } from './engine';
@@ -70,7 +71,10 @@ async function keysFor(permission: Permission, token: string): Promise<Jwks> {
   return findKey(keys, kid) === null ? permission.keys(kid) : keys;
 }
 
-/** How many attempts of each named effect there are at this moment. */
+/**
+ * How many attempts of each named effect there were at the head that the person saw. Another driver may have gone on from there
+ * while the receipt was judged: what it began stands under a later head.
+ */
 async function attemptsOf(
   engine: Engine,
   { head }: Position,
@@ -80,7 +84,12 @@ async function attemptsOf(
   return Promise.all(
     named.map(async ({ actionId, idempotencyKey }) => {
       const slots = await engine.journal.slots(claims.runId, idempotencyKey);
-      return { actionId, attempts: Math.max(0, ...slots.map(({ attempt }) => attempt)) };
+      const seen = slots.filter(({ record }) => isSeenFrom(record.head, claims.lineage, Number(head.sequence)));
+      return { actionId, attempts: Math.max(0, ...seen.map(({ attempt }) => attempt)) };
     }),
   );
+}
+
+function isSeenFrom(at: HeadRef, lineage: number, sequence: number): boolean {
+  return at.lineage < lineage || (at.lineage === lineage && at.sequence <= sequence);
 }

@@ -6,7 +6,7 @@ import type { ApprovalClaims, Claims, RequestClaims, ResolutionClaims } from '..
 import type { Jwks } from '../../src/rules/receipts/jwks';
 import { signReceipt } from '../../src/rules/receipts/jws';
 import { Refusal } from '../../src/rules/refusal';
-import { APPROVER, AUDITOR, entry, jwks, signer, type Entry } from '../rules/receipts/support';
+import { APPROVER, AUDITOR, entry, jwks, personOf, signer, type Entry } from '../rules/receipts/support';
 
 export { APPROVER, AUDITOR, CLERK, personOf } from '../rules/receipts/support';
 
@@ -23,6 +23,7 @@ export class TestReviewers implements Reviewers {
   away = false;
   loads = 0;
   private readonly revoked = new Set<string>();
+  private readonly handed = new Map<string, string>();
 
   constructor(private readonly people: Record<string, readonly string[]> = { ...PEOPLE }) {}
 
@@ -30,13 +31,20 @@ export class TestReviewers implements Reviewers {
     this.loads += 1;
     if (this.away) return Promise.reject(new Refusal('reviewers_unavailable', 'the reviewers’ keys cannot be had'));
     const entries = Object.entries(this.people).map(([name, roles]): Entry => {
-      return entry(name, roles, this.revoked.has(name) ? { countersign_revoked: true } : {});
+      const holder = personOf(this.handed.get(name) ?? name);
+      const revoked = this.revoked.has(name) ? { countersign_revoked: true } : {};
+      return entry(name, roles, { countersign_person: holder, ...revoked });
     });
     return Promise.resolve(jwks(...entries));
   }
 
   revoke(name: string): void {
     this.revoked.add(name);
+  }
+
+  /** The key of `name` is somebody else's from now on. */
+  hand(name: string, to: string): void {
+    this.handed.set(name, to);
   }
 
   add(name: string, roles: readonly string[]): void {

@@ -1,0 +1,68 @@
+/**
+ * What could make `drive` take somebody's word for more than was said, or be stuck behind it, on stores in memory. Every journal
+ * verifies strictly after each execution, and the chain of its workflow follows.
+ *
+ * Held here:
+ * - a word about an effect covers the attempts that its signer could see, also when another driver sends while it is taken in;
+ * - an approval is recorded as of the moment at which it was found to be enough;
+ * - what was waited for in one lineage is no reason to deny another;
+ * - a key that has changed hands decides no more by what it said before;
+ * - one key cannot fill a plan with receipts until nobody can be asked any more;
+ * - a stored receipt that this worker cannot read is a question to a person, and no answer is lost over it;
+ * - an execution comes back only after all of its sends.
+ */
+import { describe, expect, it } from 'vitest';
+import { sha256Digest } from '../../src/rules/recovery';
+import { TestReviewers, resolutionOf } from '../support/reviewers';
+import { People } from './people';
+
+/** The sink took a request, and neither it nor its look-up says what became of it. */
+async function doubtful(): Promise<People> {
+  const people = new People({ rule: null });
+  const { told } = people.bench;
+  told.outcomes.push('throw');
+  told.answers.push({ state: 'absent' }, { state: 'absent' }, ...Array<'throw'>(40).fill('throw'));
+  expect(await people.carry()).toMatchObject({ status: 'parked', reason: 'ambiguous_effect' });
+  told.answers.length = 0;
+  return people;
+}
+
+function word(people: People, resolution: 'mark_absent' | 'mark_committed'): string {
+  const actionIds = [people.bench.plan.effects[0]!.actionId];
+  return resolutionOf(people.question(), 'ann', { ...people.signed, resolution, actionIds });
+}
+
+describe('a word about an effect', () => {
+  it('that it is absent says nothing of what another driver sends while it is taken in', async () => {
+    const people = await doubtful();
+    const { told } = people.bench;
+    const token = word(people, 'mark_absent');
+    const reviewers = new (class extends TestReviewers {
+      override async load(): ReturnType<TestReviewers['load']> {
+        if (this.loads === 0) {
+          this.loads += 1;
+          // Another run takes the turn, finds that nothing is there, and sends; the write lands, and no answer comes back.
+          const by = { driver: sha256Digest('another') };
+          told.outcomes.push('late');
+          told.answers.push(...Array<{ state: 'absent' }>(3).fill({ state: 'absent' }));
+          const { epoch } = await people.bench.drive(people.engine(), {}, by);
+          people.pass(3_000);
+          told.answers.push(...Array<'throw'>(10).fill('throw'));
+          await people.bench.drive(people.engine(), { epoch, waited: [[0, 1, 3_000]] }, by);
+        }
+        return super.load();
+      }
+    })();
+    await people.bench.drive(
+      people.engine({ reviewers }),
+      { expected_head: people.chain.expectedHead, epoch: people.epoch, receipts: [token] },
+      {},
+    );
+    expect(told.sent).toHaveLength(2);
+    people.forget();
+    told.answers.length = 0;
+    told.answers.push(...Array<'throw'>(60).fill('throw'));
+    expect(await people.carry([], { reclaim: true })).toMatchObject({ status: 'parked', reason: 'ambiguous_effect' });
+    expect(told.sent).toHaveLength(2);
+  });
+});
