@@ -6,6 +6,7 @@ import type { ParkReason, PreviewedEffect } from '../activities/contract';
 import type { CustodyErrorCode } from '../adapters/reviewers';
 import type { PlanOutcome } from '../client';
 import type { StoreErrorCode } from '../ports';
+import type { GovernedErrorCode, GovernedStatus } from '../rules/governed/vocabulary';
 import type { RecoveryPhase } from '../rules/recovery';
 import type { RefusalCode } from '../rules/refusal';
 
@@ -34,6 +35,7 @@ export const CLI_CODES = [
   'workflow_timed_out',
   'preview_failed',
   'effect_rejected',
+  'approval_rejected',
   'plan_cancelled',
   'not_verified',
   'output_exists',
@@ -51,6 +53,7 @@ export const CLI_EXITS: Record<CliCode, ExitName> = {
   workflow_timed_out: 'service_failure',
   preview_failed: 'service_failure',
   effect_rejected: 'denied',
+  approval_rejected: 'denied',
   plan_cancelled: 'cancelled',
   not_verified: 'denied',
   output_exists: 'conflict',
@@ -156,4 +159,34 @@ export const CUSTODY_EXITS: Record<CustodyErrorCode, ExitName> = {
   key_unknown: 'invalid_input',
   key_invalid: 'invalid_input',
   key_exists: 'conflict',
+};
+
+/** Of the governed workflow commands, as their contract has them. */
+export const GOVERNED_STATUS_EXITS: Record<GovernedStatus, ExitName> = {
+  ready: 'done',
+  completed: 'done',
+  failed: 'service_failure',
+  denied: 'denied',
+  review_required: 'review_required',
+  cancelled: 'cancelled',
+  conflict: 'conflict',
+  unavailable: 'no_adapter',
+};
+
+export const GOVERNED_ERROR_EXITS: Record<GovernedErrorCode, ExitName> = {
+  input_invalid: 'invalid_input',
+  input_unprotected: 'invalid_input',
+  input_unreadable: 'invalid_input',
+  input_limit: 'invalid_input',
+  adapter_unavailable: 'no_adapter',
+  service_failed: 'service_failure',
+  service_result_invalid: 'service_failure',
+  action_conflict: 'conflict',
+  state_conflict: 'conflict',
+  receipt_conflict: 'conflict',
+  terminal_state: 'conflict',
+  receipt_invalid: 'invalid_input',
+  receipt_unverified: 'denied',
+  receipt_expired: 'review_required',
+  receipt_future: 'review_required',
 };

@@ -65,6 +65,7 @@ function workflowFailure(cause: unknown): Failure {
   if (type === 'EffectRejected') {
     return own('effect_rejected', `${cause.message}; later effects of an ordered plan were not sent`, null);
   }
+  if (type === 'ApprovalRejected') return own('approval_rejected', cause.message, null);
   if (type === 'preview_failed') return own('preview_failed', cause.message, null);
   return isRefusalCode(type)
     ? refused(type, cause.message.replace(`${type}: `, ''), null)

@@ -4,10 +4,10 @@
  */
 import { Journal } from '../activities/journal';
 import type { Store } from '../ports';
-import type { RecoveryPhase } from '../rules/recovery';
+import type { RecoveryCheckpoint, RecoveryPhase } from '../rules/recovery';
 import { effectRecords } from '../rules/plans/plan';
 import { openSlots, type Slot } from '../rules/sends/slot';
-import type { Witness } from '../rules/sends/witness';
+import type { Witness, WitnessStep } from '../rules/sends/witness';
 
 export interface InspectedEffect {
   readonly ordinal: number;
@@ -36,6 +36,10 @@ export interface InspectedRun {
   readonly lineage: number;
   readonly phase: RecoveryPhase | null;
   readonly head: { readonly sequence: number; readonly digest: string } | null;
+  /** What the head records of it. */
+  readonly approval: { readonly digest: string; readonly expiresAt: string | null } | null;
+  /** How the head follows from the checkpoint before it; null of the first, and where no witness justifies it. */
+  readonly lastStep: WitnessStep | null;
   readonly checkpoints: number;
   readonly epochs: number;
   readonly effects: readonly InspectedEffect[];
@@ -74,10 +78,18 @@ export async function readRun(store: Store, runId: string): Promise<InspectedRun
     lineage,
     phase: head?.phase ?? null,
     head: head === undefined ? null : { sequence: Number(head.sequence), digest: head.checkpointDigest },
+    approval: approvalOf(head),
+    lastStep: witness?.step ?? null,
     checkpoints: chain.length,
     epochs: (await journal.epochs(runId)).length,
     effects,
   };
+}
+
+function approvalOf(head: RecoveryCheckpoint | undefined): InspectedRun['approval'] {
+  if (head === undefined || head.approvalReceiptDigest === null) return null;
+  const { approvalReceiptDigest: digest, approvalExpiresAt: at } = head;
+  return { digest, expiresAt: at === null ? null : new Date(Number(at)).toISOString() };
 }
 
 async function latestLineage(store: Store, runId: string): Promise<number> {

@@ -21,6 +21,8 @@ export interface Answer {
   readonly failure?: Failure;
   /** @default `done`, or that of the failure */
   readonly exit?: ExitName;
+  /** With `--json`, the one object in place of ours: a contract of its own. */
+  readonly document?: object;
 }
 
 export class Output {
@@ -38,6 +40,10 @@ export class Output {
     const { failure } = answer;
     const exit = failure === undefined ? EXIT[answer.exit ?? 'done'] : exitCode(failure);
     if (this.json) {
+      if (answer.document !== undefined) {
+        this.streams.out(`${JSON.stringify(answer.document)}\n`);
+        return exit;
+      }
       const data = answer.data === undefined ? {} : { data: snakeCased(answer.data) };
       const error = failure === undefined ? {} : { error: errorOf(failure) };
       this.streams.out(`${JSON.stringify({ ok: failure === undefined, command, ...data, ...error })}\n`);

@@ -17,6 +17,7 @@ import { resumeCommand } from './commands/resume';
 import { reviewsCommand } from './commands/reviews';
 import { runCommand } from './commands/run';
 import { verifyCommand } from './commands/verify';
+import { workflowCommand } from './commands/workflow';
 import { EXIT } from './exit-codes';
 import { failureOf } from './failure';
 import type { Act, Register } from './command';
@@ -35,6 +36,7 @@ const COMMANDS: readonly Register[] = [
   keysCommand,
   approvalsCommand,
   reviewsCommand,
+  workflowCommand,
 ];
 
 export async function runCli(args: readonly string[], streams: Streams, interrupted: AbortSignal): Promise<number> {
@@ -70,13 +72,15 @@ function build(act: Act, streams: Streams, output: Output): Command {
       outputError: () => undefined, // said once, by the answer
     });
   for (const register of COMMANDS) register(program, act);
-  for (const command of program.commands) {
-    for (const one of [command, ...command.commands]) {
-      if (one.commands.length === 0) one.option('--json', 'print one JSON object instead of text');
-      one.copyInheritedSettings(program);
-    }
+  for (const command of within(program)) {
+    if (command.commands.length === 0) command.option('--json', 'print one JSON object instead of text');
+    command.copyInheritedSettings(program);
   }
   return program;
+}
+
+function within(command: Command): readonly Command[] {
+  return command.commands.flatMap((one) => [one, ...within(one)]);
 }
 
 function version(): string {

@@ -149,6 +149,7 @@ describe('exit codes', () => {
 
   it.each([
     [failed(application('EffectRejected')), 'effect_rejected', 3],
+    [failed(application('ApprovalRejected')), 'approval_rejected', 3],
     [failed(application('preview_failed')), 'preview_failed', 1],
     [failed(application('SomebodyElses')), 'service_failed', 1],
     [failed(new CancelledFailure('x')), 'plan_cancelled', 5],

@@ -3,9 +3,8 @@
  * Invariant: what is signed was shown first; every receipt passes the checks of the door before it is sent.
  */
 import type { Command } from 'commander';
-import { decodeReceipt, receiptDigest, MAX_TOKEN_CHARACTERS } from '../../rules/receipts/jws';
+import { MAX_TOKEN_CHARACTERS, receiptDigest } from '../../rules/receipts/jws';
 import type { ApprovalDecision } from '../../rules/receipts/claims';
-import { doorOf, type Answer as Door } from '../../rules/receipts/question';
 import { isDigest } from '../../rules/recovery';
 import { Refusal } from '../../rules/refusal';
 import { askedAbout, namedRun, shownData, shownLines, type Asked } from '../asked';
@@ -14,6 +13,7 @@ import { CliError } from '../failure';
 import type { Answer } from '../output';
 import { listWaiting, withLimit, type ListOptions } from '../waiting-plans';
 import { readBounded } from '../plan-file';
+import { doorFor, receiptText } from '../receipt-file';
 import { connect } from '../service';
 import { decide, handOver, speakingRole, withSigning, type SigningOptions } from '../sign';
 
@@ -122,19 +122,4 @@ async function send(context: Context, run: string, file: string): Promise<Answer
     const signed = { receipt: receiptDigest(token), planDigest: asked.plan.planDigest };
     return handOver(context, asked, doorFor(token), token, { signed, line: `receipt ${signed.receipt}` });
   });
-}
-
-/** One line of text; what is no receipt is judged by the door like any other. */
-export function receiptText(bytes: Uint8Array): string {
-  return Buffer.from(bytes)
-    .toString('latin1')
-    .replace(/\r?\n$/, '');
-}
-
-export function doorFor(token: string): Door {
-  try {
-    return doorOf(decodeReceipt(token).kind) ?? 'approve';
-  } catch {
-    return 'approve';
-  }
 }

@@ -4,7 +4,8 @@
  */
 import { WorkflowNotFoundError } from '@temporalio/client';
 import type { PlanHandle, PlanStatus } from '../../client';
-import { isRunId } from '../../rules/recovery';
+import { RECOVERY_PHASES, isRunId } from '../../rules/recovery';
+import { actionPhaseAt, type ActionPhase } from '../../rules/recovery/action-phases';
 import { Refusal } from '../../rules/refusal';
 import { ADVICE } from '../advice';
 import { PARKED_EXITS, PHASE_EXITS } from '../exit-codes';
@@ -57,10 +58,18 @@ async function inspect(_context: Context, run: string, options: InspectOptions):
   lines.push(
     live.status === null ? `execution: ${live.note}` : `execution:${progress(live.status).replace(/^ +/, ' ')}`,
   );
-  const data = { runId, journal, execution: live.execution, live: live.status, liveNote: live.note };
+  const actionPhase = phaseOf(journal, live);
+  lines.push(`action: ${actionPhase}`);
+  const data = { runId, actionPhase, journal, execution: live.execution, live: live.status, liveNote: live.note };
   const failure = needsPerson(live.status);
   if (failure !== null) return { data, lines, failure };
   return { data, lines, exit: journal?.phase == null ? 'done' : PHASE_EXITS[journal.phase] };
+}
+
+/** An execution that answers knows best whether a person is waited for. */
+function phaseOf(journal: InspectedRun | null, { execution, status }: Live): ActionPhase {
+  const checkpoint = journal?.phase ?? RECOVERY_PHASES.find((phase) => phase === status?.phase) ?? null;
+  return actionPhaseAt({ checkpoint, carried: execution === 'running', waits: status?.state === 'parked' });
 }
 
 async function ask(runId: string, options: InspectOptions): Promise<Live> {
