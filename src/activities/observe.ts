@@ -85,7 +85,7 @@ function mayNeedAWord({ verdict, target }: Known, evidence: string | null): bool
 }
 
 async function withWord(known: Known, facts: Facts, evidence: string | null, permission: Permission): Promise<Known> {
-  const attested = await permission.attestation(known.target, evidence);
+  const attested = await permission.attestation(known.target, evidence, known.slots);
   if (attested?.says === 'committed' && known.verdict.state === 'committed') {
     const { externalId } = attested;
     return { ...known, attested, verdict: { state: 'committed', proof: 'attested', externalId } };

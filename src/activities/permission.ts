@@ -14,7 +14,8 @@ import type { ResolutionRecord } from '../rules/receipts/resolution-record';
 import { Refusal } from '../rules/refusal';
 import { commitEvidenceDigest } from '../rules/sends/evidence';
 import type { Ground } from '../rules/sends/ground';
-import type { Attestation } from '../rules/sends/proof';
+import { coversAll, type Attestation } from '../rules/sends/proof';
+import type { Slot } from '../rules/sends/slot';
 import type { ParkReason } from './contract';
 import type { Engine } from './engine';
 import type { Target } from './look-up';
@@ -163,7 +164,7 @@ export class Permission {
   }
 
   /** What people have said about one effect, in any lineage. A word for `committed` counts before one for `absent`. */
-  async attestation({ item }: Target, evidence: string | null): Promise<Attestation | null> {
+  async attestation({ item }: Target, evidence: string | null, slots: readonly Slot[]): Promise<Attestation | null> {
     const about = (await this.resolutions()).filter(({ decision }) => {
       return decision.claims.actionIds.includes(item.actionId) && decision.claims.planDigest === this.plan.planDigest;
     });
@@ -172,12 +173,14 @@ export class Permission {
     let absent: Attestation | null = null;
     for (const { record, decision } of about) {
       const { resolution, externalId } = decision.claims;
+      const attempts = record.attempts.find(({ actionId }) => actionId === item.actionId)?.attempts ?? 0;
       if (resolution === 'mark_committed') {
-        // What the chain took on this word stands; otherwise its key must still count.
+        // What the chain took on this word stands. Otherwise its key must still count; and an effect that was sent again since
+        // had been found absent, so that the word was wrong, or of something else.
         const same = commitEvidenceDigest({ ...item, externalId }) === evidence;
-        if (evidence === null ? liveKey(decision, keys) !== null : same) return { says: 'committed', externalId };
+        const counts = evidence === null ? liveKey(decision, keys) !== null && coversAll(attempts, slots) : same;
+        if (counts) return { says: 'committed', externalId };
       } else if (resolution === 'mark_absent' && liveKey(decision, keys) !== null) {
-        const attempts = record.attempts.find(({ actionId }) => actionId === item.actionId)?.attempts ?? 0;
         if (absent === null || (absent.says === 'absent' && absent.attempts < attempts)) {
           absent = { says: 'absent', attempts };
         }

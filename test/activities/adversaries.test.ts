@@ -65,4 +65,17 @@ describe('a word about an effect', () => {
     expect(await people.carry([], { reclaim: true })).toMatchObject({ status: 'parked', reason: 'ambiguous_effect' });
     expect(told.sent).toHaveLength(2);
   });
+
+  it('that it is committed says nothing of an attempt that began later, when the sink had said that it is not', async () => {
+    const people = await doubtful();
+    const { told } = people.bench;
+    told.outcomes.push('throw');
+    // Found absent after all, sent once more, and again nobody knows.
+    told.answers.push({ state: 'absent' }, { state: 'absent' }, ...Array<'throw'>(60).fill('throw'));
+    expect(await people.carry([word(people, 'mark_committed')])).toMatchObject({
+      status: 'parked',
+      reason: 'ambiguous_effect',
+    });
+    expect(told.sent).toHaveLength(2);
+  });
 });

@@ -83,11 +83,15 @@ function attested(facts: Facts): Verdict | null {
   // What the chain says is committed stays so.
   if (word === null || facts.committed) return null;
   const later = facts.slots.filter((slot) => slot.attempt > word.attempts);
-  const harmless = later.every(({ record, end }) => {
-    return record.state === 'closed' || (end !== null && end.outcome !== 'acked');
-  });
   const mayGoOn = facts.ending || !spent({ ...facts, slots: later });
-  return harmless && mayGoOn ? { state: 'absent', proof: 'attested' } : null;
+  return coversAll(word.attempts, later) && mayGoOn ? { state: 'absent', proof: 'attested' } : null;
+}
+
+/** Whether what a person said of the first so many attempts says all: no later one can have changed anything. */
+export function coversAll(attempts: number, slots: readonly Slot[]): boolean {
+  return slots.every(({ attempt, record, end }) => {
+    return attempt <= attempts || record.state === 'closed' || (end !== null && end.outcome !== 'acked');
+  });
 }
 
 function proven(facts: Facts): Verdict {
