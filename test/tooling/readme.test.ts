@@ -25,7 +25,7 @@ import { temporalAddress, temporalCli } from '../support/temporal';
 const run = promisify(execFile);
 const PAGES = [
   'README.md',
-  ...['architecture', 'command-line', 'effects', 'guarantees', 'journal-format', 'receipts'].map(
+  ...['architecture', 'command-line', 'effects', 'guarantees', 'journal-format', 'operations', 'receipts'].map(
     (name) => `docs/${name}.md`,
   ),
   ...['data', 'existing-app', 'order', 'vitals'].map((name) => `examples/${name}/README.md`),
