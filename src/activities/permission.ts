@@ -23,8 +23,8 @@ import type { ReceiptFiles } from './receipt-files';
 
 /** Whether a plan may go on to send. */
 export type Standing =
-  /** `ground`: an approval that the chain has yet to record. */
-  | { readonly standing: 'permitted'; readonly ground: Ground | null }
+  /** `met`: an approval that the chain has yet to record, and when it was found to be enough. */
+  | { readonly standing: 'permitted'; readonly met: { readonly ground: Ground; readonly at: number } | null }
   | { readonly standing: 'denied'; readonly ground: Ground }
   | { readonly standing: 'wanting'; readonly reason: ParkReason; readonly message: string };
 
@@ -79,7 +79,7 @@ export class Permission {
   }
 
   async standing(head: RecoveryCheckpoint): Promise<Standing> {
-    if (this.rules.length === 0) return { standing: 'permitted', ground: null };
+    if (this.rules.length === 0) return { standing: 'permitted', met: null };
     const { requester } = this.plan;
     const now = this.now();
     const here = (await this.decisions()).filter(({ claims }) => this.isHere(claims));
@@ -90,7 +90,7 @@ export class Permission {
       if (judged.state !== 'met') return this.overdue.denied ? this.tooLate() : missing(judged);
       // The chain of a lineage takes an approval at its beginning only.
       if (head.phase !== 'planned') return { standing: 'wanting', ...LATE };
-      return { standing: 'permitted', ground: await this.approval(judged) };
+      return { standing: 'permitted', met: { ground: await this.approval(judged), at: now } };
     }
     const record = await this.files.approval(head.approvalReceiptDigest);
     if (record === null) {
@@ -104,7 +104,7 @@ export class Permission {
     const judged = judgeApprovals({ rules, requester }, counted, keys, now);
     if (judged.state === 'denied') return this.denied(judged, rules, here);
     if (now >= record.expiresAt) return { standing: 'wanting', ...EXPIRED };
-    if (judged.state === 'met') return { standing: 'permitted', ground: null };
+    if (judged.state === 'met') return { standing: 'permitted', met: null };
     return { standing: 'wanting', ...(judged.state === 'missing' && judged.revoked > 0 ? REVOKED : LATE) };
   }
 

@@ -81,7 +81,7 @@ export class Rounds {
     if (standing.standing === 'denied') return this.end('denied', standing.ground);
     if (this.ledger.head.phase === 'planned') {
       if (standing.standing === 'wanting') return this.park(standing.reason, standing.message);
-      if (standing.ground !== null && !(await this.approve(standing.ground))) return { status: 'stopped' };
+      if (standing.met !== null && !(await this.approve(standing.met))) return { status: 'stopped' };
     }
     for (;;) {
       const known = await this.observe();
@@ -129,9 +129,9 @@ export class Rounds {
     return null;
   }
 
-  /** False when another driver came in between. */
-  private async approve(ground: Ground): Promise<boolean> {
-    const draft = { step: 'approved', now: this.now(), observations: [], refusal: null, ground } as const;
+  /** As of when it was judged: whoever judges it again comes to the same. False when another driver came in between. */
+  private async approve({ ground, at: now }: { readonly ground: Ground; readonly at: number }): Promise<boolean> {
+    const draft = { step: 'approved', now, observations: [], refusal: null, ground } as const;
     return (await this.ledger.add(draft)) !== null;
   }
 

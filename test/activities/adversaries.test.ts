@@ -13,7 +13,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { sha256Digest } from '../../src/rules/recovery';
-import { TestReviewers, resolutionOf } from '../support/reviewers';
+import { TestReviewers, approvalOf, resolutionOf } from '../support/reviewers';
 import { People } from './people';
 
 /** The sink took a request, and neither it nor its look-up says what became of it. */
@@ -77,5 +77,34 @@ describe('a word about an effect', () => {
       reason: 'ambiguous_effect',
     });
     expect(told.sent).toHaveLength(2);
+  });
+});
+
+/** Parked, asking for approvals. */
+async function asking(options: ConstructorParameters<typeof People>[0] = {}): Promise<People> {
+  const people = new People(options);
+  expect(await people.drive()).toMatchObject({ status: 'parked', reason: 'approval_missing' });
+  return people;
+}
+
+function approvals(people: People, livesS = 3_600): readonly string[] {
+  const asked = people.question();
+  return ['ann', 'bob'].map((who) => approvalOf(asked, who, { ...people.signed, livesS }));
+}
+
+describe('an approval', () => {
+  it('that expires while it is being recorded leaves a chain that can be followed', async () => {
+    const people = await asking();
+    const { store } = people.bench;
+    const tokens = approvals(people, 60);
+    const create = store.create.bind(store);
+    store.create = (path, bytes) => {
+      if (path.includes('/receipts/approval-')) people.pass(60_000);
+      return create(path, bytes);
+    };
+    await people.drive(tokens);
+    people.forget();
+    expect(await people.carry()).toMatchObject({ status: 'parked', reason: 'approval_expired' });
+    expect(people.bench.told.sent).toHaveLength(0);
   });
 });
