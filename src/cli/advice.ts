@@ -7,7 +7,7 @@ export const ADVICE: Record<ParkReason, string> = {
   approval_revoked: 'a key that approved it was revoked; resolve it with "new_lineage", then approve what is left anew',
   reviewers_unavailable: 'make the reviewers’ keys reachable for the workers, then send the Update "reobserve"',
   ambiguous_effect:
-    'look at the sink of the effect in doubt, make its state certain there, then send the Update "reobserve"',
+    'look at the sink of the effect in doubt, then answer with "countersign reviews resolve", or make its state certain there and send the Update "reobserve"',
   effect_mismatch:
     'the sink holds another operation under the key; find out who wrote it, then send the Update "reobserve"',
   no_adapter: 'start a worker that has the missing tool, then send the Update "reobserve"',

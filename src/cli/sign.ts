@@ -15,7 +15,7 @@ import { admitAnswer, type Answer as Door } from '../rules/receipts/question';
 import type { SigningKey } from '../rules/receipts/signing-key';
 import { Refusal } from '../rules/refusal';
 import { withKeys, type KeySettings } from './commands/keys';
-import { shownLines, type Asked } from './asked';
+import { shownData, shownLines, type Asked } from './asked';
 import type { Context } from './command';
 import { CLI_EXITS } from './exit-codes';
 import { CliError } from './failure';
@@ -75,7 +75,14 @@ export async function decide(
   const said = claims({ journalId, runId, lineage, planDigest, jti, iat, exp: iat + options.validFor }, key, question);
   const token = signReceipt(said, key);
   const until = new Date(said.exp * 1000).toISOString();
-  const signed = { receipt: receiptDigest(token), kid: key.kid, planDigest, lineage, expiresAt: until };
+  const signed = {
+    receipt: receiptDigest(token),
+    kid: key.kid,
+    planDigest,
+    lineage,
+    expiresAt: until,
+    shown: shownData(asked),
+  };
   const line = `signed with key ${key.kid}, valid until ${until}: receipt ${signed.receipt}`;
   if (options.out === undefined) return handOver(context, asked, door, token, { signed, line });
   // For this door; the one where it is handed over asks anew.

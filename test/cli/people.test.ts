@@ -112,6 +112,7 @@ describe('an approval', () => {
     expect(twice.answer.data?.['status']).toMatchObject({ state: 'parked' });
     const second = await json('approvals', 'approve', runId, '--key', 'bob', '--plan', question.planDigest);
     expect(second).toMatchObject({ code: 0, answer: { ok: true, command: 'approvals approve' } });
+    expect(second.answer.data?.['shown']).toMatchObject({ plan_digest: question.planDigest, run_id: runId });
     await handle.result();
     expect(rig.writes).toBe(2);
     expect(refused(await json('approvals', 'approve', runId, '--key', 'rita'))).toEqual([6, 'receipt_not_wanted']);

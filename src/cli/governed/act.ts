@@ -5,10 +5,9 @@
 import type { PreviewedEffect } from '../../activities/contract';
 import type { WorkflowRequest } from '../../rules/governed/request';
 import { CHANGES, GovernedError, type GovernedCommand } from '../../rules/governed/vocabulary';
-import type { Resolution } from '../../rules/receipts/claims';
-import { receiptDigest } from '../../rules/receipts/jws';
+import type { Claims, Resolution } from '../../rules/receipts/claims';
+import { claimsOf, decodeReceipt, receiptDigest } from '../../rules/receipts/jws';
 import { admitAnswer } from '../../rules/receipts/question';
-import type { Decision } from '../../rules/receipts/decision';
 import { EXIT, PREVIEW_EXITS } from '../exit-codes';
 import { CliError } from '../failure';
 import type { Service } from '../service';
@@ -33,14 +32,13 @@ export async function govern(command: GovernedCommand, at: Governing): Promise<G
   const seen = await look(at.service, at.settings, at.request);
   if (CHANGES[command]) {
     const expected = at.request.expectedStateDigest;
-    if (expected === null || expected !== seen.view.stateDigest) {
-      throw new GovernedError(
-        'state_conflict',
-        'the run does not stand at the state that the request names; inspect it',
-      );
-    }
+    if (expected === null || expected !== seen.view.stateDigest) throw elsewhere();
   }
   return ACTS[command](at, seen);
+}
+
+function elsewhere(): GovernedError {
+  return new GovernedError('state_conflict', 'the run does not stand at the state that the request names; inspect it');
 }
 
 type Act = (at: Governing, seen: Seen) => Promise<GovernedView>;
@@ -108,10 +106,11 @@ async function resume(at: Governing, seen: Seen): Promise<GovernedView> {
   const token = at.receipt ?? '';
   const door = doorFor(token);
   if (question === null) throw nothingAsked(status);
+  if (question.headDigest !== seen.view.stateDigest) throw elsewhere();
   const admission = admitAnswer(token, question, Date.now(), door);
   // A key that is newer than the workers' last look is known when they have looked again, at the door.
   if (!admission.ok && admission.refusal.code !== 'receipt_unknown_key') throw admission.refusal;
-  if (admission.ok && !RESUMES[said(admission.decision)]) {
+  if (!RESUMES[said(claimsOf(decodeReceipt(token)))]) {
     throw new GovernedError('receipt_conflict', 'this receipt lets nothing go on; hand it over with "approvals send"');
   }
   await done(door === 'approve' ? handle.approve(token) : handle.resolve(token), at);
@@ -119,7 +118,7 @@ async function resume(at: Governing, seen: Seen): Promise<GovernedView> {
   return { ...view, receiptDigest: receiptDigest(token) };
 }
 
-function said({ claims }: Decision): keyof typeof RESUMES {
+function said(claims: Claims): keyof typeof RESUMES {
   switch (claims.kind) {
     case 'request':
       return 'request';
