@@ -43,8 +43,10 @@ export interface DriveRequest {
   readonly waited: readonly Waited[];
   /** Answers of people that no result has acknowledged yet, as compact JWS. */
   readonly receipts?: readonly string[];
-  /** Milliseconds for which this lineage has waited for its approval. */
+  /** Milliseconds for which a lineage has waited for its approval. */
   readonly approval_waited?: number;
+  /** Which lineage that was; another one has not waited yet. @default the request's */
+  readonly approval_waited_in?: number;
 }
 
 /** Refusals that end a plan before it has begun, and are a question to a person once it has. */

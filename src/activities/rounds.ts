@@ -61,7 +61,8 @@ export class Rounds {
   ) {
     this.started = engine.monotonic();
     this.ledger = new Ledger(engine, place.held, place.adopted.lineage, place.head);
-    this.permission = this.permissionHere(request.approval_waited ?? 0);
+    const { approval_waited: waited = 0, approval_waited_in: lineage = request.lineage } = request;
+    this.permission = this.permissionHere(lineage === this.ledger.lineage ? waited : 0);
   }
 
   async run(): Promise<DriveStatus> {

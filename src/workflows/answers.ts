@@ -16,6 +16,8 @@ export interface CarriedAnswers {
   readonly kept: readonly string[];
   readonly handled: readonly string[];
   readonly waited_ms: number;
+  /** The lineage that was waited for. @default that of the question */
+  readonly waited_in?: number | null;
 }
 
 /** Tokens of one drive: what one request may weigh. */
@@ -31,13 +33,15 @@ export class Answers {
   private readonly refused = new Map<string, { readonly code: RefusalCode; readonly message: string }>();
   private readonly offered = new Set<string>();
   private waitedBefore: number;
+  private waitedIn: number | null;
   private askedAt: number | null = null;
 
   constructor(carried: CarriedAnswers | undefined) {
+    this.waitedBefore = carried?.waited_ms ?? 0;
+    this.waitedIn = carried?.waited_in ?? null;
     this.ask(carried?.question ?? null);
     for (const token of carried?.kept ?? []) this.kept.set(receiptDigest(token), token);
     this.handled = new Set(carried?.handled);
-    this.waitedBefore = carried?.waited_ms ?? 0;
   }
 
   /** For a validator: throws what is wrong with the answer, and changes nothing. */
@@ -76,14 +80,14 @@ export class Answers {
   }
 
   /** For the next drive; what only looks hears nothing. */
-  forRequest(intent: DriveIntent): Pick<DriveRequest, 'receipts' | 'approval_waited'> {
+  forRequest(intent: DriveIntent): Pick<DriveRequest, 'receipts' | 'approval_waited' | 'approval_waited_in'> {
     if (intent === 'follow' || intent === 'preview') return {};
     const next = [...this.kept].slice(0, MOST_AT_ONCE);
     for (const [receipt] of next) this.offered.add(receipt);
-    const { waitedMs } = this;
+    const { waitedMs, waitedIn } = this;
     return {
       ...(next.length === 0 ? {} : { receipts: next.map(([, token]) => token) }),
-      ...(waitedMs === 0 ? {} : { approval_waited: waitedMs }),
+      ...(waitedMs === 0 || waitedIn === null ? {} : { approval_waited: waitedMs, approval_waited_in: waitedIn }),
     };
   }
 
@@ -127,14 +131,14 @@ export class Answers {
   }
 
   private ask(record: Dict | null): void {
-    const before = this.question?.lineage;
     this.record = record;
     this.question = record === null ? null : readable(record);
     if (this.question === null) return;
-    if (before !== undefined && before !== this.question.lineage) {
+    if (this.waitedIn !== null && this.waitedIn !== this.question.lineage) {
       this.waitedBefore = 0;
       this.askedAt = null;
     }
+    this.waitedIn = this.question.lineage;
     if (this.question.asksApproval) this.askedAt ??= Date.now();
   }
 
@@ -154,6 +158,7 @@ export class Answers {
       kept: [...this.kept.values()],
       handled: [...this.handled],
       waited_ms: this.waitedMs,
+      waited_in: this.waitedIn,
     };
   }
 }

@@ -108,3 +108,23 @@ describe('an approval', () => {
     expect(people.bench.told.sent).toHaveLength(0);
   });
 });
+
+describe('a deadline', () => {
+  it('of a new lineage is not over because another lineage was waited for', async () => {
+    const people = await asking({
+      rule: { approvals: 2, deadline: { afterMs: 3_600_000, then: 'deny' } },
+      effects: [{}, {}],
+    });
+    const engine = people.engine({ at: (point) => void (point === 'answered' && people.pass(7_200_000)) });
+    expect(await people.drive(approvals(people, 60), {}, engine)).toMatchObject({ reason: 'approval_expired' });
+    people.waitedForApproval = 7_200_000;
+    const token = resolutionOf(people.question(), 'cleo', { ...people.signed, resolution: 'new_lineage' });
+    const dies = people.engine({
+      at: (point) => (point === 'after_append' ? Promise.reject(new Error('killed')) : undefined),
+    });
+    await expect(people.drive([token], {}, dies)).rejects.toThrow('killed');
+    people.epoch = null;
+    expect(await people.drive()).toMatchObject({ status: 'parked', reason: 'approval_missing' });
+    expect(people.question()).toMatchObject({ lineage: 2, deadlineMs: 3_600_000 });
+  });
+});
