@@ -13,7 +13,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { sha256Digest } from '../../src/rules/recovery';
-import { TestReviewers, approvalOf, resolutionOf } from '../support/reviewers';
+import { APPROVER, TestReviewers, approvalOf, resolutionOf } from '../support/reviewers';
 import { People } from './people';
 
 /** The sink took a request, and neither it nor its look-up says what became of it. */
@@ -106,6 +106,19 @@ describe('an approval', () => {
     people.forget();
     expect(await people.carry()).toMatchObject({ status: 'parked', reason: 'approval_expired' });
     expect(people.bench.told.sent).toHaveLength(0);
+  });
+
+  it('by two keys of one person is not one by two, when one of them has changed hands since', async () => {
+    const reviewers = new TestReviewers({ ann: [APPROVER], bob: [APPROVER], cleo: [APPROVER] });
+    reviewers.hand('bob', 'ann');
+    const people = await asking({ reviewers });
+    expect(await people.drive(approvals(people))).toMatchObject({ status: 'parked', reason: 'approval_missing' });
+    reviewers.hand('bob', 'bob');
+    expect(await people.drive()).toMatchObject({ status: 'parked', reason: 'approval_missing' });
+    const again = approvalOf(people.question(), 'bob', people.signed);
+    expect(await people.drive([again])).toMatchObject({ status: 'done' });
+    people.forget();
+    expect(await people.drive()).toMatchObject({ status: 'done', replayed: true });
   });
 });
 

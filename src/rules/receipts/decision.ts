@@ -56,8 +56,8 @@ export function decisionUnder(token: string, key: ReviewerKey): Decision {
   } as Decision;
 }
 
-/** The key of a decision as it is now, or null when it no longer counts: gone, replaced or revoked. */
-export function liveKey(decision: Decision, jwks: Jwks): KnownKey | null {
-  const key = findKey(jwks, decision.key.kid);
-  return key === null || key.revoked || key.x !== decision.key.x ? null : key;
+/** The key of a decision as it is now, or null when it no longer counts: gone, replaced, revoked, or of another person. */
+export function liveKey({ key: { kid, x, person } }: Decision, jwks: Jwks): KnownKey | null {
+  const key = findKey(jwks, kid);
+  return key === null || key.revoked || key.x !== x || key.person !== person ? null : key;
 }

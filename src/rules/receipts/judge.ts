@@ -33,10 +33,7 @@ export function judgeApprovals(
   if (rules.length === 0) return { state: 'not_asked' };
   const each = [...new Map(decisions.map((decision) => [decision.digest, decision])).values()].sort(longestFirst);
   const requesters = requestersOf(requester, each);
-  const counted = each.filter(isApproval).filter((approval) => {
-    const person = liveKey(approval, keys)?.person;
-    return ![person, approval.key.person].some((one) => one !== undefined && requesters.has(one));
-  });
+  const counted = each.filter(isApproval).filter(({ key }) => !requesters.has(key.person));
   const entitled = counted.filter((approval) => rules.some((rule) => mayDecide(rule, approval.claims.role)));
 
   // A rejection does not lapse: what was refused in time stays refused, whenever it is judged again.

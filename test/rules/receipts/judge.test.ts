@@ -175,9 +175,9 @@ describe('at a send', () => {
     expect(judge(needs(TWO), [bob, cleo, no('ann')], NOW, keys).state).toBe('met');
   });
 
-  it('a key that changed hands counts for nobody who asked', () => {
+  it('a key that changed hands counts for nobody, neither who had it nor who has it', () => {
     const keys = jwks(entry('ann', [APPROVER], { countersign_person: personOf('rita') }), ...others.slice(0, 2));
-    expect(judge(needs({ approvals: 1 }), [ann], NOW, keys)).toEqual(missing(0, 1));
+    expect(judge(needs({ approvals: 1 }), [ann], NOW, keys)).toEqual(missing(0, 1, { revoked: 1 }));
     const then = decided('ann', approval(), keys);
     expect(judge(needs({ approvals: 1 }), [then])).toEqual(missing(0, 1));
   });
