@@ -14,7 +14,7 @@
 import { describe, expect, it } from 'vitest';
 import { sha256Digest } from '../../src/rules/recovery';
 import { APPROVER, TestReviewers, approvalOf, resolutionOf } from '../support/reviewers';
-import { People } from './people';
+import { People, answersOf } from './people';
 
 /** The sink took a request, and neither it nor its look-up says what became of it. */
 async function doubtful(): Promise<People> {
@@ -139,5 +139,20 @@ describe('a deadline', () => {
     people.epoch = null;
     expect(await people.drive()).toMatchObject({ status: 'parked', reason: 'approval_missing' });
     expect(people.question()).toMatchObject({ lineage: 2, deadlineMs: 3_600_000 });
+  });
+});
+
+describe('one key', () => {
+  it('cannot fill a plan with receipts', async () => {
+    const people = await asking();
+    const asked = people.question();
+    let taken = 0;
+    for (let round = 0; round < 2; round += 1) {
+      const tokens = Array.from({ length: 30 }, () => approvalOf(asked, 'ann', people.signed));
+      taken += answersOf(await people.drive(tokens)).filter((refused) => refused === null).length;
+    }
+    expect(taken).toBe(32);
+    expect(people.question().have.length).toBe(taken);
+    expect(await people.drive([approvalOf(asked, 'bob', people.signed)])).toMatchObject({ status: 'done' });
   });
 });

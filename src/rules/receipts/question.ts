@@ -68,6 +68,12 @@ export function doorOf(kind: ReceiptKind): Answer | null {
   return DOOR_OF[kind];
 }
 
+/**
+ * Most receipts of one key in one lineage. All of them stand in every question, which has to fit into one payload: without an end
+ * to it, a stolen key could fill a plan until nobody can be asked any more.
+ */
+export const MOST_OF_ONE_KEY = 32;
+
 /** `door` is null where receipts of any kind come in together. */
 export function admitAnswer(token: unknown, question: Question, now: number, door: Answer | null = null): Admission {
   try {
@@ -77,6 +83,7 @@ export function admitAnswer(token: unknown, question: Question, now: number, doo
     }
     const decision = admit(token, contextOf(question, kind, now));
     refuseIdle(decision, question);
+    refuseFlood(decision, question);
     return { ok: true, decision };
   } catch (fault) {
     if (fault instanceof Refusal) return { ok: false, refusal: fault };
@@ -111,6 +118,16 @@ function refuseIdle(decision: Decision, { resolutions, doubtful }: Question): vo
   if (!actionIds.every((id) => doubtful.includes(id))) {
     throw new Refusal('receipt_not_wanted', 'names an action whose outcome is not in doubt', 'action_ids');
   }
+}
+
+/** What ends the plan is heard from whoever may say it, however much was said before. */
+function refuseFlood({ claims, key }: Decision, { have }: Question): void {
+  const ends =
+    (claims.kind === 'approval' && claims.decision === 'reject') ||
+    (claims.kind === 'resolution' && claims.resolution === 'abort');
+  if (ends || have.filter(({ kid }) => kid === key.kid).length < MOST_OF_ONE_KEY) return;
+  const reason = `is of a key that has said ${MOST_OF_ONE_KEY} things about this lineage already; use another key`;
+  throw new Refusal('receipt_not_wanted', reason, 'kid');
 }
 
 export function questionToRecord(question: Question): Dict {
