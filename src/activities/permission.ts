@@ -9,7 +9,6 @@ import { isApproval, isResolution, liveKey, type Decision, type ResolutionReceip
 import { keyDigest } from '../rules/receipts/grounds';
 import type { Jwks } from '../rules/receipts/jwks';
 import { judgeApprovals, type Judgement } from '../rules/receipts/judge';
-import { decisionOf } from '../rules/receipts/receipt-record';
 import type { ResolutionRecord } from '../rules/receipts/resolution-record';
 import { Refusal } from '../rules/refusal';
 import { commitEvidenceDigest } from '../rules/sends/evidence';
@@ -68,7 +67,7 @@ export class Permission {
 
   /** Every stored receipt of this run whose signature checks out under the key beside it. */
   async decisions(): Promise<readonly Decision[]> {
-    this.stored ??= (await this.files.receipts()).map(decisionOf);
+    this.stored ??= await this.files.decisions();
     return this.stored;
   }
 

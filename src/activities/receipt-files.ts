@@ -17,7 +17,13 @@ import {
 import type { Decision } from '../rules/receipts/decision';
 import { lineageFromBytes, lineageName, lineageToText, type LineageRecord } from '../rules/receipts/lineage-record';
 import { claimToText } from '../rules/receipts/nonce-claim';
-import { receiptFromBytes, receiptName, receiptToText, type ReceiptRecord } from '../rules/receipts/receipt-record';
+import {
+  decisionOf,
+  receiptFromBytes,
+  receiptName,
+  receiptToText,
+  type ReceiptRecord,
+} from '../rules/receipts/receipt-record';
 import { resolutionFromBytes, resolutionToText, type ResolutionRecord } from '../rules/receipts/resolution-record';
 import { Refusal } from '../rules/refusal';
 import type { Entries } from './entries';
@@ -47,9 +53,11 @@ export class ReceiptFiles {
     );
   }
 
-  async receipts(): Promise<readonly ReceiptRecord[]> {
+  /** What every stored receipt says. One that does not check out is a fault of the journal. */
+  async decisions(): Promise<readonly Decision[]> {
     const names = (await this.entries.list(`${this.runId}/receipts`)).filter((name) => !name.startsWith(APPROVAL));
-    return Promise.all(names.map((name) => this.entries.mustRead(`${this.runId}/receipts/${name}`, receiptFromBytes)));
+    const read = (bytes: Uint8Array): Decision => decisionOf(receiptFromBytes(bytes));
+    return Promise.all(names.map((name) => this.entries.mustRead(`${this.runId}/receipts/${name}`, read)));
   }
 
   receipt(digest: string): Promise<ReceiptRecord | null> {

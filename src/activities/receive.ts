@@ -9,7 +9,7 @@ import { admitAnswer } from '../rules/receipts/question';
 import { Refusal } from '../rules/refusal';
 import type { HeadRef } from '../rules/sends/slot';
 import { ask, type Position } from './ask';
-import type { ReceiptAnswer } from './contract';
+import { isParkable, type ReceiptAnswer } from './contract';
 import type { Engine } from './engine';
 import type { Held } from './takeover';
 import type { Permission } from './permission';
@@ -30,8 +30,8 @@ export async function receive(
       if (!known) await take(engine, permission, held, position, token, now());
       answers.push({ receipt, refused: null });
     } catch (fault) {
-      // Without keys nothing can be judged: the receipt stays where it is, and comes again.
-      if (!(fault instanceof Refusal) || fault.code === 'reviewers_unavailable') throw fault;
+      // Without keys, or a sound journal, nothing can be judged: the receipt stays where it is, and comes again.
+      if (!(fault instanceof Refusal) || fault.code === 'reviewers_unavailable' || isParkable(fault.code)) throw fault;
       answers.push({ receipt, refused: { code: fault.code, message: fault.message } });
     }
   }

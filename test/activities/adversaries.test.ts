@@ -156,3 +156,41 @@ describe('one key', () => {
     expect(await people.drive([approvalOf(asked, 'bob', people.signed)])).toMatchObject({ status: 'done' });
   });
 });
+
+describe('a stored receipt that this worker cannot read', () => {
+  it('is a question to a person once the plan has begun', async () => {
+    const people = await asking();
+    const { store, plan } = people.bench;
+    await people.drive([approvals(people)[0] as string]);
+    const path = people.bench.path('/receipts/');
+    const text = Buffer.from(store.entries.get(path) as Uint8Array).toString();
+    const tampered = text.replace(/"token":"[^"]{20}/, (start) => `${start.slice(0, -1)}_`);
+    store.entries.set(`${plan.runId}/receipts/${'0'.repeat(64)}.json`, Buffer.from(tampered));
+    const result = await people.bench.drive(people.engine(), { expected_head: people.chain.expectedHead });
+    expect(result).toMatchObject({ status: 'parked', reason: 'journal_invalid' });
+  });
+});
+
+describe('a fault of the journal', () => {
+  it('that is met while an answer is taken in is no refusal of the answer', async () => {
+    const people = await doubtful();
+    const { store } = people.bench;
+    const list = store.list.bind(store);
+    let faults = 0;
+    const reviewers = new (class extends TestReviewers {
+      override load(): ReturnType<TestReviewers['load']> {
+        faults += 1;
+        return super.load();
+      }
+    })();
+    // From when the keys are asked for, the next slots cannot be read, once.
+    store.list = async (prefix, after) => {
+      const names = await list(prefix, after);
+      return prefix.includes('/sends/') && faults-- === 1 ? [...names, 'stray'] : names;
+    };
+    const engine = people.engine({ reviewers });
+    const result = await people.drive([word(people, 'mark_absent')], {}, engine);
+    expect(result).toMatchObject({ status: 'parked', reason: 'journal_invalid' });
+    expect(answersOf(result)).toEqual([]);
+  });
+});
