@@ -7,7 +7,7 @@
  * - each status that a run can have, with its phase: waiting, completed, cancelled, denied by a person and by a sink, without a
  *   sink, without a carrier; our own `inspect` shows the same phase;
  * - what changes something does nothing about another state, another action, another workflow or an end, and needs a state;
- *   a run that is cancelled already stays so; nothing is written twice;
+ *   a run that is cancelled already stays so; of several things that are asked at once one comes about; nothing is written twice;
  * - a file that others may read, that is a link, no file, too large or no request is refused before anybody is asked;
  * - each receipt of the table of doors is refused with the contract's code, and a rejection resumes nothing;
  * - a question that is submitted for review stays what it is; a resolution answers it; where nobody could be asked, the workers look
@@ -217,6 +217,27 @@ describe('a script', () => {
       error: 'terminal_state',
     });
     expect(rig.writes).toBe(0);
+  });
+
+  it('that asks for two things at once brings about one of them', async () => {
+    await worker();
+    const { plan, handle, status, question } = await parked(['lookup']);
+    const receipts = ['ann', 'bob'].map((who) => file(approvalOf(question, who)));
+    const state = status.head?.digest;
+    const answers = await Promise.all([
+      governed('cancel', plan, state),
+      ...receipts.map((receipt) => governed('resume', plan, state, '--receipt', receipt)),
+    ]);
+    await handle.result();
+    const end = await inspected(plan);
+    expect(['completed', 'cancelled']).toContain(end.data['status']);
+    expect(rig.writes).toBe(end.data['status'] === 'completed' ? 1 : 0);
+    for (const { error, data } of answers) {
+      // Who was answered in between saw it still going on.
+      if (error === null) expect([end.data['status'], 'ready']).toContain(data['status']);
+      else expect(['state_conflict', 'terminal_state', 'receipt_conflict']).toContain(error);
+    }
+    expect(answers.some(({ error }) => error === null)).toBe(true);
   });
 
   it('reads for people, too', async () => {

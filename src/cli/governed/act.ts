@@ -2,6 +2,7 @@
  * What each governed workflow command does. Invariant: whatever changes something looks first, and does nothing about any other
  * state than the one that the request names; nothing is ever tried twice.
  */
+import { WorkflowNotFoundError } from '@temporalio/client';
 import type { PreviewedEffect } from '../../activities/contract';
 import type { WorkflowRequest } from '../../rules/governed/request';
 import { CHANGES, GovernedError, type GovernedCommand } from '../../rules/governed/vocabulary';
@@ -139,13 +140,15 @@ function carried({ view, live }: Seen): NonNullable<Seen['live']> {
 }
 
 async function done<T>(sent: Promise<T>, { interrupted }: Governing): Promise<void> {
-  if (
-    (await unlessInterrupted(
-      sent.then(() => true),
-      interrupted,
-    )) === null
-  )
-    throw gone();
+  const told = sent.then(
+    () => true,
+    (fault: unknown) => {
+      // It was there when we looked.
+      if (!(fault instanceof WorkflowNotFoundError)) throw fault;
+      throw new GovernedError('terminal_state', 'the run has ended meanwhile; inspect it');
+    },
+  );
+  if ((await unlessInterrupted(told, interrupted)) === null) throw gone();
 }
 
 function gone(): CliError {
