@@ -37,9 +37,10 @@ export async function sendBatch(
   const pacer = new Pacer(engine);
   const endings: Promise<void>[] = [];
   let worst: BatchEnd = { ended: 'all_sent' };
+  let failed = false;
   const lane = async (queue: Known[]): Promise<void> => {
     for (let known = queue.shift(); known !== undefined; known = queue.shift()) {
-      if (worst.ended !== 'all_sent') return;
+      if (failed || worst.ended !== 'all_sent') return;
       await pacer.wait(known.target.definition.sink);
       if (await mustStop()) return void (worst = heavier(worst, { ended: 'stopped' }));
       const result = await sendOne(engine, turn, known.target, known);
@@ -48,12 +49,17 @@ export async function sendBatch(
       worst = heavier(worst, endOf(known, result));
     }
   };
-  try {
-    await Promise.all(lanes(order, due).map(lane));
-  } finally {
-    // Ends are written while the next send is under way, but all of them before anything else is done.
-    await Promise.all(endings);
-  }
+  // Whatever fails in one lane, a send of another is not left behind.
+  const running = lanes(order, due).map((queue) =>
+    lane(queue).catch((fault: unknown) => {
+      failed = true;
+      throw fault;
+    }),
+  );
+  const left = await Promise.allSettled(running);
+  // Ends are written while the next send is under way, but all of them before anything else is done.
+  const written = await Promise.allSettled(endings);
+  for (const outcome of [...left, ...written]) if (outcome.status === 'rejected') throw outcome.reason;
   return worst;
 }
 

@@ -15,6 +15,7 @@ import { describe, expect, it } from 'vitest';
 import { sha256Digest } from '../../src/rules/recovery';
 import { APPROVER, TestReviewers, approvalOf, resolutionOf } from '../support/reviewers';
 import { People, answersOf } from './people';
+import { TOOL } from './support';
 
 /** The sink took a request, and neither it nor its look-up says what became of it. */
 async function doubtful(): Promise<People> {
@@ -192,5 +193,26 @@ describe('a fault of the journal', () => {
     const result = await people.drive([word(people, 'mark_absent')], {}, engine);
     expect(result).toMatchObject({ status: 'parked', reason: 'journal_invalid' });
     expect(answersOf(result)).toEqual([]);
+  });
+});
+
+describe('an execution', () => {
+  it('comes back only after all of its sends', async () => {
+    const people = await asking({ effects: [{}, {}, {}, {}], order: 'independent', sink: { maxInFlight: 2 } });
+    const { told } = people.bench;
+    let sends = 0;
+    const engine = people.engine({
+      at: async (point) => {
+        // The second lane is on its way to its send when the first one finds that the keys are gone.
+        if (point === 'answered') people.reviewers.away = true;
+        if (point === 'sending' && (sends += 1) === 2) await new Promise((resolve) => setTimeout(resolve, 50));
+      },
+    });
+    const result = await people.drive(approvals(people), {}, engine);
+    const sent = told.sent.length;
+    expect(result).toMatchObject({ status: 'parked', reason: 'reviewers_unavailable' });
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(told.sent).toHaveLength(sent);
+    expect(people.bench.plan.effects[0]?.toolId).toBe(TOOL);
   });
 });
