@@ -45,6 +45,7 @@ interface Found {
 async function checkedDrive(engine: Engine, caller: Caller, request: DriveRequest, found: Found): Promise<DriveResult> {
   const plan = planFromRecord(request.plan);
   refuseStranger(plan, request, caller);
+  refuseLineage(request);
   found.journal_id = await engine.journal.id();
   if (request.journal_id !== null && request.journal_id !== found.journal_id) {
     throw new Refusal('wrong_journal', 'this worker writes another journal than the one this history belongs to');
@@ -111,6 +112,12 @@ function refuseStranger(plan: GovernedPlan, request: DriveRequest, caller: Calle
       `only the workflow ${carrierWorkflowId(plan.runId)}, or the plan's own origin, may drive this run`,
     );
   }
+}
+
+/** A history comes to a later lineage only from the first. */
+function refuseLineage({ lineage, expected_head: expected }: DriveRequest): void {
+  if (Number.isSafeInteger(lineage) && lineage >= 1 && (lineage === 1 || expected !== null)) return;
+  throw new Refusal('invalid_record', 'must be 1 until a head is known, and 1 or more then', 'lineage');
 }
 
 async function loadTargets(engine: Engine, plan: GovernedPlan): Promise<readonly Target[]> {

@@ -215,4 +215,11 @@ describe('an execution', () => {
     expect(told.sent).toHaveLength(sent);
     expect(people.bench.plan.effects[0]?.toolId).toBe(TOOL);
   });
+
+  it.each([2, 0, 1.5, '1', null])('begins no run in lineage %j', async (lineage) => {
+    const people = new People({ rule: null });
+    const result = await people.bench.drive(people.engine(), { lineage: lineage as number });
+    expect(result).toMatchObject({ status: 'refused', code: 'invalid_record' });
+    expect(people.bench.store.names('')).toEqual(['journal.json']);
+  });
 });
