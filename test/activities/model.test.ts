@@ -11,6 +11,8 @@
  *   not sent is never written afterwards; all drivers know the same chain;
  * - when nothing goes wrong any more, every plan ends; no effect is lost; a person is needed only where a send is open at a
  *   sink that can neither be asked nor enforces keys;
+ * - what people must approve is never sent without two approvals in the chain, nor by an execution that began after one of them
+ *   had expired, was revoked, or after a rejection; a new lineage carries on where the last one was left;
  * - the checks have teeth: each of a list of broken engines is caught.
  *
  * MODEL_SCHEDULES and MODEL_SEED make a longer, or another, run.
@@ -18,8 +20,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Journal } from '../../src/activities/journal';
-import { BROKEN_ENGINES } from './simulation/broken';
-import { schedules } from './simulation/schedules';
+import { BROKEN_ENGINES, BROKEN_WITH_PEOPLE } from './simulation/broken';
+import { peopledSchedules, schedules } from './simulation/schedules';
 import { World, type Action, type Schedule } from './simulation/world';
 
 const numRuns = Number(process.env['MODEL_SCHEDULES'] ?? 2_000);
@@ -107,6 +109,38 @@ describe('the engine under any schedule', () => {
       const [one, other] = [await new World(schedule).run(), await new World(schedule).run()];
       expect([...other.store.entries]).toEqual([...one.store.entries]);
     }
+  });
+});
+
+describe('a plan that people decide about', () => {
+  it('keeps every promise, and theirs', { timeout: 3_600_000 }, async () => {
+    const seen = { sends: 0, takeovers: 0, approvals: 0, reopened: 0, completed: 0, aborted: 0 };
+    await fc.assert(
+      fc.asyncProperty(peopledSchedules, async (schedule) => {
+        const { watch } = await new World(schedule).run();
+        expect(watch.violations).toEqual([]);
+        seen.sends += watch.sends;
+        seen.takeovers += watch.takeovers;
+        seen.approvals += watch.approvals;
+        seen.reopened += watch.reopened;
+        if (watch.head?.phase === 'completed') seen.completed += 1;
+        if (watch.head?.phase === 'aborted') seen.aborted += 1;
+      }),
+      { numRuns: Math.ceil(numRuns / 10), seed },
+    );
+    for (const [what, times] of Object.entries(seen)) expect(times, what).toBeGreaterThan(0);
+    if (process.env['MODEL_REPORT'] !== undefined) console.log(seen);
+  });
+});
+
+describe('the promises to people', () => {
+  it.each(Object.keys(BROKEN_WITH_PEOPLE))('show an engine that %s', { timeout: 3_600_000 }, async (name) => {
+    const broken = fc.asyncProperty(peopledSchedules, async (schedule) => {
+      const { watch } = await new World(schedule, BROKEN_WITH_PEOPLE[name]).run();
+      return watch.violations.length === 0;
+    });
+    const { failed } = await fc.check(broken, { numRuns: 600, seed, endOnFailure: true });
+    expect(failed).toBe(true);
   });
 });
 

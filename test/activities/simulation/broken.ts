@@ -1,7 +1,8 @@
 /** Engines with one promise broken each, for showing that the invariants notice. */
 import type { Engine } from '../../../src/activities/engine';
 import { Journal } from '../../../src/activities/journal';
-import type { Store } from '../../../src/ports';
+import type { ReceiptFiles } from '../../../src/activities/receipt-files';
+import type { Reviewers, Store } from '../../../src/ports';
 import type { RecoveryCheckpoint } from '../../../src/rules/recovery';
 import type { Slot, SlotRecord } from '../../../src/rules/sends/slot';
 import type { Witness } from '../../../src/rules/sends/witness';
@@ -87,3 +88,48 @@ export const BROKEN_ENGINES: Readonly<Record<string, Variant>> = {
     definition: (definition) => ({ ...definition, sink: { ...definition.sink, enforcesKey: 'always' } }),
   },
 };
+
+/** The same for a plan that people decide about. */
+export const BROKEN_WITH_PEOPLE: Readonly<Record<string, Variant>> = {
+  'asks nobody': { engine: (engine) => ({ ...engine, policy: null }) },
+  'asks one of two': { engine: (engine) => ({ ...engine, policy: () => ({ approvals: 1 }) }) },
+  'knows of no revocation': {
+    engine: (engine) => ({ ...engine, reviewers: engine.reviewers && withoutRevocations(engine.reviewers) }),
+  },
+  'takes an approval that has expired': { journal: (store) => new LastsForEver(store) },
+  'forgets what was rejected': { journal: (store) => new ForgetsRejections(store) },
+};
+
+function withoutRevocations(reviewers: Reviewers): Reviewers {
+  return {
+    load: async (kid) => {
+      const known = await reviewers.load(kid);
+      return { ...known, keys: known.keys.map((key) => ({ ...key, revoked: false })) };
+    },
+  };
+}
+
+/** Reads every approval record as one that has just been made. */
+class LastsForEver extends Journal {
+  override receipts(runId: string): ReceiptFiles {
+    const files = super.receipts(runId);
+    const approval = files.approval.bind(files);
+    files.approval = async (digest) => {
+      const record = await approval(digest);
+      return record === null ? null : { ...record, expiresAt: Number.MAX_SAFE_INTEGER };
+    };
+    return files;
+  }
+}
+
+class ForgetsRejections extends Journal {
+  override receipts(runId: string): ReceiptFiles {
+    const files = super.receipts(runId);
+    const decisions = files.decisions.bind(files);
+    files.decisions = async () => {
+      const all = await decisions();
+      return all.filter(({ claims }) => !(claims.kind === 'approval' && claims.decision === 'reject'));
+    };
+    return files;
+  }
+}

@@ -8,6 +8,8 @@ import type { Caller, Engine } from '../../../src/activities/engine';
 import { StoreError } from '../../../src/ports';
 import { carrierWorkflowId } from '../../../src/rules/plans/identity';
 import { planToRecord, type GovernedPlan } from '../../../src/rules/plans/plan';
+import { receiptDigest } from '../../../src/rules/receipts/jws';
+import { questionFromRecord, type Question } from '../../../src/rules/receipts/question';
 import { ChainKeeper } from '../../../src/workflows/chain-keeper';
 import { Process, type Scheduler } from './scheduler';
 
@@ -40,6 +42,9 @@ export class SimulatedDriver {
   private executions = 0;
   private failures = 0;
   private readonly waited = new Map<string, number>();
+  /** What this driver's workflow asks of people, and what it was answered. */
+  question: Question | null = null;
+  private readonly tokens = new Map<string, string>();
   private giveUp: (() => void) | null = null;
   private wake: (() => void) | null = null;
 
@@ -93,6 +98,12 @@ export class SimulatedDriver {
     this.wake?.();
   }
 
+  /** A person answers the question of this workflow. */
+  answer(token: string): void {
+    this.tokens.set(receiptDigest(token), token);
+    this.wake?.();
+  }
+
   private async run(): Promise<void> {
     while (!this.done) {
       const intent = this.cancelling ? 'cancel' : this.state === 'following' ? 'follow' : 'drive';
@@ -115,7 +126,7 @@ export class SimulatedDriver {
     const request = this.world.bend(
       {
         run_id: plan.runId,
-        lineage: 1,
+        lineage: this.chain.lineage,
         intent,
         plan: this.chain.record,
         journal_id: this.chain.journalId,
@@ -123,6 +134,7 @@ export class SimulatedDriver {
         epoch: this.epoch,
         reclaim: this.reclaim,
         waited: [...this.waited].map(([at, ms]) => [...(at.split('/').map(Number) as [number, number]), ms] as const),
+        receipts: intent === 'follow' ? [] : [...this.tokens.values()],
       },
       this,
     );
@@ -141,6 +153,9 @@ export class SimulatedDriver {
 
   private async after(result: DriveResult): Promise<void> {
     this.chain.accept(result);
+    for (const { receipt } of result.receipts ?? []) this.tokens.delete(receipt);
+    const question = result.status === 'parked' ? (result.question ?? null) : null;
+    this.question = question === null ? null : questionFromRecord(question);
     this.epoch = result.epoch;
     this.lastEpoch = result.epoch ?? this.lastEpoch;
     if (result.status !== 'waiting') this.waited.clear();
@@ -166,6 +181,7 @@ export class SimulatedDriver {
         this.state = 'parked';
         this.parkedFor = result.reason;
         this.parks += 1;
+        if (this.tokens.size > 0 && result.reason !== 'reviewers_unavailable') break;
         await new Promise<void>((resolve) => (this.wake = resolve));
         this.wake = null;
         break;

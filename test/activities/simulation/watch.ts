@@ -6,6 +6,7 @@ import type { SinkItem } from '../../../src/ports';
 import { RecoveryCheckpoint } from '../../../src/rules/recovery';
 import { slotFromBytes } from '../../../src/rules/sends/slot';
 import { witnessFromBytes } from '../../../src/rules/sends/witness';
+import type { People } from './people';
 import type { Process, Scheduler } from './scheduler';
 import { DEADLINE_MS, SETTLE_MS, type SimulatedSink, type SinkKind, type SinkWatcher, type Write } from './sink';
 import type { MemoryStore } from './store';
@@ -19,7 +20,7 @@ export interface TakenSlot {
 
 const QUIET_MS = DEADLINE_MS + SETTLE_MS;
 const SLOT = /\/sends\/(idem_[0-9a-f]+)\/[0-9]{4}$/;
-const CHECKPOINT = /\/lineage-0001\/checkpoint-/;
+const CHECKPOINT = /\/lineage-[0-9]{4}\/checkpoint-/;
 
 export class Watch implements SinkWatcher {
   readonly violations: string[] = [];
@@ -30,6 +31,11 @@ export class Watch implements SinkWatcher {
   takeovers = 0;
   excused = 0;
   head: RecoveryCheckpoint | null = null;
+  /** Approvals that the chain recorded, and lineages that were opened. */
+  approvals = 0;
+  reopened = 0;
+  /** Where people decide: what they have said, and when. */
+  people: People | null = null;
   private readonly sinks = new Map<string, SimulatedSink>();
   /** Keys that a closed chain calls not sent. */
   private readonly sealed = new Set<string>();
@@ -66,6 +72,8 @@ export class Watch implements SinkWatcher {
       this.taken.set(key, list);
     }
     if (path.includes('/epochs/') && !path.endsWith('000001')) this.takeovers += 1;
+    if (path.includes('/lineages/')) this.reopened += 1;
+    if (path.includes('/receipts/') && !path.includes('/approval-')) this.people?.stored(bytes, this.scheduler.time);
     if (CHECKPOINT.test(path)) this.appended(RecoveryCheckpoint.fromJson(bytes));
   }
 
@@ -82,6 +90,8 @@ export class Watch implements SinkWatcher {
     if (this.scheduler.time > own.at + DEADLINE_MS) this.violated(`${process.name} sends after its deadline`);
     if (this.head !== null && (this.head.phase === 'completed' || this.head.phase === 'aborted'))
       this.violated(`${process.name} sends for a closed chain`);
+    const forbidden = this.people?.forbids(this.store, own.path, process) ?? null;
+    if (forbidden !== null) this.violated(`${process.name} sends ${forbidden}`);
     if (this.ordered && [...this.sinks].slice(0, this.ordinal(key)).some(([earlier, one]) => !one.writes.has(earlier)))
       this.violated(`${process.name} sends an effect before an earlier one is done`);
     if (sink.enforces) return;
@@ -115,6 +125,7 @@ export class Watch implements SinkWatcher {
   /** A new checkpoint must say the truth about every sink at this moment. */
   private appended(checkpoint: RecoveryCheckpoint): void {
     this.head = checkpoint;
+    if (checkpoint.phase === 'approval_recorded') this.approvals += 1;
     if (checkpoint.sequence === 0n) return;
     const found = this.observations(checkpoint);
     if (found === null) return this.violated(`checkpoint ${checkpoint.sequence} was appended without a witness`);

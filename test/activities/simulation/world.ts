@@ -13,6 +13,8 @@ import { draftFromJson, planFromDraft } from '../../../src/rules/plans/draft';
 import { effectRecords, type GovernedPlan, type PlanOrder } from '../../../src/rules/plans/plan';
 import { sha256Digest } from '../../../src/rules/recovery';
 import { SimulatedDriver } from './driver';
+import type { Question } from '../../../src/rules/receipts/question';
+import { People, REVIEWERS, RULE, type Reviewer } from './people';
 import { Scheduler, type Process, type Step } from './scheduler';
 import { SINK_KINDS, SimulatedSink, toolId, type SinkKind } from './sink';
 import { MemoryStore, storeOf } from './store';
@@ -34,6 +36,11 @@ export const DEEDS = [
   'cancel',
   'shut_down',
   'reobserve',
+  'approve',
+  'reject',
+  'reopen',
+  'end',
+  'revoke',
 ] as const;
 export type Deed = (typeof DEEDS)[number];
 
@@ -44,6 +51,8 @@ export interface Schedule {
   readonly order: PlanOrder;
   readonly sinks: readonly SinkKind[];
   readonly actions: readonly Action[];
+  /** Two people must approve. @default nobody is asked */
+  readonly people?: boolean;
 }
 
 /** Ways to break the engine, to show that the invariants notice. */
@@ -56,6 +65,9 @@ export interface Variant {
 
 const START = 1_700_000_000_000;
 const MOST_DRIVERS = 3;
+/** How long approvals may last, in seconds: often not long enough. */
+const LIVES_S = [3_600, 60, 3_600, 5, 86_400] as const;
+const personOf = (arg: number): Reviewer => REVIEWERS[arg % REVIEWERS.length] as Reviewer;
 const MOST_STEPS = 20_000;
 const encoder = new TextEncoder();
 
@@ -67,6 +79,7 @@ export class World {
   readonly sinks: Record<SinkKind, SimulatedSink>;
   readonly plan: GovernedPlan;
   readonly drivers: SimulatedDriver[] = [];
+  readonly people: People | null;
   private readonly processes: Process[] = [];
   cancelled = false;
   private owners = 0;
@@ -76,6 +89,8 @@ export class World {
     private readonly variant: Variant = {},
   ) {
     this.watch = new Watch(this.scheduler, this.store, schedule.order === 'ordered');
+    this.people = schedule.people === true ? new People(this.scheduler, START) : null;
+    this.watch.people = this.people;
     const sink = (kind: SinkKind): SimulatedSink => new SimulatedSink(kind, this.scheduler, this.watch);
     this.sinks = Object.fromEntries(SINK_KINDS.map((kind) => [kind, sink(kind)])) as Record<SinkKind, SimulatedSink>;
     const { plan, envelopes } = planFromDraft(
@@ -114,16 +129,17 @@ export class World {
   }
 
   engine(process: Process): Engine {
-    const { scheduler, variant } = this;
+    const { scheduler, variant, people } = this;
     this.processes.push(process);
+    people?.begin(process);
     const store = storeOf(scheduler, process, this.store, (...entry) => this.watch.created(...entry));
     const bend = variant.definition ?? ((definition: EffectDefinition) => definition);
     const engine: Engine = {
       journal: variant.journal?.(store, process) ?? new Journal(store),
       contents: new Contents(this.contents),
       registry: new Registry(SINK_KINDS.map((kind) => bend(this.sinks[kind].definition(process)))),
-      policy: null,
-      reviewers: null,
+      policy: people === null ? null : () => RULE,
+      reviewers: people === null ? null : { load: () => people.load(process) },
       newOwner: () => `own_${(this.owners += 1).toString(16).padStart(32, '0')}`,
       now: () => START + scheduler.time,
       monotonic: () => scheduler.time,
@@ -189,9 +205,66 @@ export class World {
       },
       shut_down: () => driver?.process && (driver.process.stopping = true),
       reobserve: () => driver?.state === 'parked' && driver.reobserve(),
+      approve: () =>
+        this.answer(
+          driver,
+          ({ asksApproval }) => asksApproval,
+          (people, asked) => {
+            return people.decide(asked, personOf(arg), 'approve', LIVES_S[who % LIVES_S.length] as number);
+          },
+        ),
+      reject: () =>
+        this.answer(
+          driver,
+          ({ asksApproval }) => asksApproval,
+          (people, asked) => {
+            return people.decide(asked, personOf(arg), 'reject', 3_600);
+          },
+        ),
+      reopen: () =>
+        this.answer(
+          driver,
+          ({ resolutions }) => resolutions.includes('new_lineage'),
+          (people, asked) => {
+            return people.resolve(asked, personOf(arg), 'new_lineage');
+          },
+        ),
+      end: () =>
+        this.answer(
+          driver,
+          ({ resolutions }) => resolutions.includes('abort'),
+          (people, asked) => {
+            this.cancelled = true;
+            return people.resolve(asked, personOf(arg), 'abort');
+          },
+        ),
+      revoke: () => this.people?.toggle(personOf(arg)),
     };
     await deeds[deed]();
     await scheduler.settle();
+  }
+
+  /** A person answers what this driver asks, if it asks such a thing. */
+  private answer(
+    driver: SimulatedDriver | undefined,
+    asks: (question: Question) => boolean,
+    sign: (people: People, question: Question) => string,
+  ): void {
+    const { people } = this;
+    if (people === null || driver?.state !== 'parked' || driver.question === null || !asks(driver.question)) return;
+    driver.answer(sign(people, driver.question));
+  }
+
+  /** Everybody's key counts, and everybody says yes; where there is no question, or nothing to say, somebody looks again. */
+  private settleWith(driver: SimulatedDriver): void {
+    const { people } = this;
+    const { question } = driver;
+    if (people === null || question === null) return driver.reobserve();
+    if (question.asksApproval) {
+      for (const who of REVIEWERS) driver.answer(people.decide(question, who, 'approve', 30 * 86_400));
+    } else if (question.resolutions.includes('new_lineage')) {
+      driver.answer(people.resolve(question, 'ann', 'new_lineage'));
+    } else driver.reobserve();
   }
 
   /** Lets a driver's process run until it stands before a certain step. */
@@ -206,17 +279,19 @@ export class World {
   /** No faults any more: everyone who was stopped goes on, and a person looks at what is parked. */
   private async comeToAnEnd(): Promise<void> {
     const { scheduler } = this;
+    const mostLooks = this.people === null ? 2 : 12;
     let looks = 0;
     for (let steps = 0; steps < MOST_STEPS; steps += 1) {
       for (const process of this.processes) process.paused = false;
+      this.people?.restore();
       if (this.watch.violations.length > 0) return;
       const [step] = scheduler.ready();
       if (step !== undefined) await scheduler.release(step, null);
       else if (!(await scheduler.advanceToNext())) {
         const parked = this.drivers.filter((driver) => driver.state === 'parked');
-        if (parked.length === 0 || looks === 2) return;
+        if (parked.length === 0 || looks === mostLooks) return;
         looks += 1;
-        for (const driver of parked) driver.reobserve();
+        for (const driver of parked) this.settleWith(driver);
         await scheduler.settle();
       }
     }
@@ -231,20 +306,31 @@ export class World {
       else if (!this.mayNeedAPerson()) this.violated(`${driver.name} is parked for ${driver.parkedFor} without need`);
     }
     const journal = new Journal(this.store);
-    const chain = await journal.chain(plan.runId, 1);
-    for (let index = 1; index < chain.length; index += 1) {
-      const [previous, next] = [chain[index - 1], chain[index]] as [(typeof chain)[0], (typeof chain)[0]];
-      if ((await journal.justification(plan.runId, previous, next)) === null)
-        this.violated(`checkpoint ${index} is not justified`);
+    const lineages = [await journal.chain(plan.runId, 1)];
+    while ((await journal.receipts(plan.runId).lineage(lineages.length + 1)) !== null) {
+      lineages.push(await journal.chain(plan.runId, lineages.length + 1));
     }
+    for (const [lineage, chain] of lineages.entries()) {
+      for (let index = 1; index < chain.length; index += 1) {
+        const [previous, next] = [chain[index - 1], chain[index]] as [(typeof chain)[0], (typeof chain)[0]];
+        if ((await journal.justification(plan.runId, previous, next)) === null)
+          this.violated(`checkpoint ${index} of lineage ${lineage + 1} is not justified`);
+      }
+    }
+    const chain = lineages.at(-1) ?? [];
     for (const { chain: own, state, name } of this.drivers) {
-      const digests = chain.slice(0, own.digests.length).map((checkpoint) => checkpoint.checkpointDigest);
-      if (digests.join() !== own.digests.join()) this.violated(`${name} knows another chain than the journal`);
-      if (state === 'closed' && own.digests.length !== chain.length) this.violated(`${name} closed before its chain`);
+      for (const [lineage, digests] of own.lineages.entries()) {
+        const stored = (lineages[lineage] ?? [])
+          .slice(0, digests.length)
+          .map(({ checkpointDigest }) => checkpointDigest);
+        if (stored.join() !== digests.join()) this.violated(`${name} knows another chain than the journal`);
+      }
+      const whole = own.lineage === lineages.length && own.digests.length === chain.length;
+      if (state === 'closed' && !whole) this.violated(`${name} closed before its chain`);
     }
     const closed = this.drivers.some((driver) => driver.state === 'closed');
     const head = chain.at(-1);
-    const mayAbort = this.cancelled || watch.refusals > 0;
+    const mayAbort = this.cancelled || watch.refusals > 0 || this.people?.rejected === true;
     if (closed && head?.phase !== 'completed' && !(mayAbort && head?.phase === 'aborted'))
       this.violated(`ends as ${head?.phase}`);
     if (head?.phase !== 'completed') return;
