@@ -3,13 +3,13 @@
  * begins with, its digest computed here; a question about any other is not shown.
  */
 import type { PlanHandle, PlanStatus, Question } from '../client';
-import { isRunId, type RecoveryPhase } from '../rules/recovery';
-import type { GovernedPlan } from '../rules/plans/plan';
+import type { RecoveryPhase } from '../rules/recovery';
+import { effectRecords, type GovernedPlan } from '../rules/plans/plan';
 import { Refusal } from '../rules/refusal';
 import { CliError } from './failure';
 import { statusOf } from './follow';
 import { table } from './output';
-import { readPlanFile } from './plan-file';
+import type { NamedRun } from './plan-file';
 import type { Service } from './service';
 
 export interface Asked {
@@ -18,18 +18,6 @@ export interface Asked {
   readonly status: PlanStatus;
   /** Null while nothing is asked. */
   readonly question: Question | null;
-}
-
-/** A run by its id, or by the file of its draft or plan. A plan's file says which plan is meant, too. */
-export interface NamedRun {
-  readonly runId: string;
-  readonly planDigest: string | null;
-}
-
-export function namedRun(text: string): NamedRun {
-  if (isRunId(text)) return { runId: text, planDigest: null };
-  const read = readPlanFile(text);
-  return { runId: read.runId, planDigest: read.form === 'plan' ? read.plan.planDigest : null };
 }
 
 export async function askedAbout(service: Service, { runId, planDigest }: NamedRun): Promise<Asked> {
@@ -77,7 +65,12 @@ export function shownData(asked: Asked): Record<string, unknown> {
     reason: status.reason,
     requester: requesterOf(asked),
     observedAt: status.observed_at,
-    effects: plan.effects.map((effect, ordinal) => ({ ordinal, ...effect, ...stateOf(status, ordinal) })),
+    effects: effectRecords(plan).map(({ idempotencyKey }, ordinal) => ({
+      ordinal,
+      ...plan.effects[ordinal],
+      idempotencyKey,
+      ...stateOf(status, ordinal),
+    })),
     asked: question === null ? null : askedData(question),
   };
 }
@@ -116,8 +109,18 @@ export function shownLines(asked: Asked): readonly string[] {
     `requester: ${REQUESTERS[requesterOf(asked)]}`,
     ...table(rows),
     ...(status.observed_at === null ? [] : [`sinks asked at ${new Date(status.observed_at).toISOString()}`]),
+    ...doubts(asked),
     ...(question === null ? [`nothing is asked; the plan is ${status.state}`] : askedLines(question, status)),
   ];
+}
+
+/** What a person has to look for at a sink. */
+function doubts({ plan, status, question }: Asked): readonly string[] {
+  const inDoubt = effectRecords(plan).filter(
+    ({ actionId }, ordinal) =>
+      question?.doubtful.includes(actionId) === true || stateOf(status, ordinal)['doubt'] !== null,
+  );
+  return inDoubt.map(({ actionId, idempotencyKey }) => `in doubt: ${actionId}, at its sink under ${idempotencyKey}`);
 }
 
 function phaseOf({ phase, state, reason }: PlanStatus): string {
@@ -125,7 +128,7 @@ function phaseOf({ phase, state, reason }: PlanStatus): string {
 }
 
 function askedLines(question: Question, status: PlanStatus): readonly string[] {
-  const { asksApproval, rules, resolutions, doubtful, have, deadlineMs } = question;
+  const { asksApproval, rules, resolutions, have, deadlineMs } = question;
   const wanted = rules.map(({ approvals, roles, signedRequest }) => {
     const who = roles === undefined ? 'any reviewer' : roles.join(' or ');
     return `  ${approvals} of ${who}${signedRequest === true ? ', and a signed request' : ''}`;
@@ -135,7 +138,6 @@ function askedLines(question: Question, status: PlanStatus): readonly string[] {
     ...(asksApproval ? ['asked for approvals:', ...wanted] : []),
     ...(deadlineMs === null ? [] : [`something follows in ${Math.ceil(deadlineMs / 1000)} s if nobody answers`]),
     `possible resolutions: ${resolutions.join(', ')}`,
-    ...doubtful.map((id) => `in doubt: ${id}`),
     ...have.map(({ says, role, kid, expiresAt }) => {
       return `there: ${says} by key ${kid}${role === null ? '' : ` as ${role}`}, until ${new Date(expiresAt).toISOString()}`;
     }),

@@ -16,6 +16,8 @@ export interface InspectedEffect {
   readonly kind: string;
   readonly state: string;
   readonly approvalRequired: boolean;
+  /** What its sink knows it by. */
+  readonly idempotencyKey: string;
   readonly evidence: string | null;
   /** Why the last decision could not prove what became of it. */
   readonly doubt: string | null;
@@ -64,6 +66,7 @@ export async function readRun(store: Store, runId: string): Promise<InspectedRun
       kind: record.kind,
       state: record.state,
       approvalRequired: record.approvalRequired,
+      idempotencyKey: record.idempotencyKey,
       evidence: record.commitEvidenceDigest,
       doubt: doubtOf(witness, ordinal),
       slots: countSlots(await journal.slots(runId, record.idempotencyKey)),

@@ -3,7 +3,7 @@
  * wholly checked before anything else happens, so a bad file changes nothing.
  */
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
-import { isJsonObject, type JsonValue } from '../rules/recovery';
+import { isJsonObject, isRunId, type JsonValue } from '../rules/recovery';
 import { Refusal } from '../rules/refusal';
 import { draftFromJson, planFromDraft } from '../rules/plans/draft';
 import { planFromRecord, type GovernedPlan } from '../rules/plans/plan';
@@ -14,6 +14,20 @@ export type PlanFile =
   | { readonly form: 'plan'; readonly runId: string; readonly plan: GovernedPlan }
   /** Checked, but its digests are not known before its run has a salt. */
   | { readonly form: 'draft'; readonly runId: string; readonly draft: unknown };
+
+/** A run as people name it: by its id, by the workflow that carries it as the Web UI shows it, or by the file of its draft or plan. */
+export function namedRun(text: string): NamedRun {
+  const runId = text.replace(/^countersign\//, '');
+  if (isRunId(runId)) return { runId, planDigest: null };
+  const read = readPlanFile(text);
+  return { runId: read.runId, planDigest: read.form === 'plan' ? read.plan.planDigest : null };
+}
+
+export interface NamedRun {
+  readonly runId: string;
+  /** What a plan's file says, and nothing else does. */
+  readonly planDigest: string | null;
+}
 
 export function readPlanFile(file: string): PlanFile {
   return planFileFromBytes(readBounded(file, MAX_PLAN_BYTES));

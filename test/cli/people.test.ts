@@ -9,7 +9,7 @@
  * - a digest or a file of another plan signs nothing; a role is asked for when several would do, and refused when none does;
  * - a signed request makes the requester verified, and her approval is refused;
  * - every row of the table of doors is answered at this door as at every other;
- * - a doubt is resolved by who saw its head; an answer about another head, or one that answers nothing, is refused and changes
+ * - a doubt is shown with the key under which its sink knows the effect, and is resolved by who saw its head; an answer about another head, or one that answers nothing, is refused and changes
  *   nothing; a receipt that expired in between is refused.
  */
 import fs from 'node:fs';
@@ -218,8 +218,12 @@ describe('a review', () => {
     const [action = ''] = question.doubtful;
     const listed = (await json('reviews', 'list')).answer.data?.['plans'] as { run_id: string }[];
     expect(listed.find((one) => one.run_id === runId)).toMatchObject({ reason: 'ambiguous_effect' });
-    const shown = (await cli('reviews', 'show', runId)).out;
-    for (const text of [`in doubt: ${action}`, question.headDigest, 'mark_absent', 'sinks asked at 2']) {
+    const shown = (await cli('reviews', 'show', handle.workflowId)).out; // as the Web UI names it
+    const [key = ''] = await rig.journal.list(`${runId}/sends`);
+    const sought = `at its sink under ${key.replace(/\/$/, '')}`;
+    const inspected = await cli('inspect', runId, '--journal', path.join(rig.folder, 'journal'));
+    expect(inspected.out).toContain(`doubt: outcome_unknown, ${sought}`);
+    for (const text of [`in doubt: ${action}, ${sought}`, question.headDigest, 'mark_absent', 'sinks asked at 2']) {
       expect(shown).toContain(text);
     }
     const { headDigest: head } = question;

@@ -4,13 +4,12 @@
  */
 import { rm } from 'node:fs/promises';
 import { Journal } from '../../activities/journal';
-import { isRunId } from '../../rules/recovery';
 import { Refusal } from '../../rules/refusal';
 import { exportRun, openExport } from '../../transfer';
 import { storeView, verifyJournal, type VerifyReport } from '../../verify';
 import { CliError } from '../failure';
 import { counted, type Answer } from '../output';
-import { readPlanFile } from '../plan-file';
+import { namedRun } from '../plan-file';
 import type { Context, Register } from '../command';
 import { contentStore, journalStore } from '../settings';
 
@@ -33,7 +32,7 @@ export const exportCommand: Register = (program, act) => {
 
 async function exportIt(_context: Context, folder: string, run: string, options: ExportOptions): Promise<Answer> {
   const { out } = options;
-  const runId = isRunId(run) ? run : readPlanFile(run).runId;
+  const runId = namedRun(run).runId;
   const store = journalStore({ journal: folder });
   const journal = new Journal(store);
   const journalId = await journal.id();

@@ -4,7 +4,7 @@
  */
 import { WorkflowNotFoundError } from '@temporalio/client';
 import type { PlanHandle, PlanStatus } from '../../client';
-import { RECOVERY_PHASES, isRunId } from '../../rules/recovery';
+import { RECOVERY_PHASES } from '../../rules/recovery';
 import { actionPhaseAt, type ActionPhase } from '../../rules/recovery/action-phases';
 import { Refusal } from '../../rules/refusal';
 import { ADVICE } from '../advice';
@@ -13,7 +13,7 @@ import { CliError, failureOf, type Failure } from '../failure';
 import { isParkReason, progress, statusOf } from '../follow';
 import { readRun, type InspectedRun } from '../inspect-run';
 import { counted, table, type Answer } from '../output';
-import { readPlanFile } from '../plan-file';
+import { namedRun } from '../plan-file';
 import type { Context, Register } from '../command';
 import { connect, type Service } from '../service';
 import { journalStore, withOptions, type Settings } from '../settings';
@@ -40,7 +40,7 @@ interface Live {
 }
 
 async function inspect(_context: Context, run: string, options: InspectOptions): Promise<Answer> {
-  const runId = isRunId(run) ? run : readPlanFile(run).runId;
+  const runId = namedRun(run).runId;
   const named = (options.journal ?? '') !== '';
   if (!named && options.offline === true) {
     throw new CliError('invalid_argument', 'without a journal and without a server there is nothing to ask', 'journal');
@@ -114,7 +114,7 @@ function journalLines(run: InspectedRun): readonly string[] {
     effect.toolId,
     effect.state,
     `slots ${effect.slots.begun} begun, ${effect.slots.closed} closed, ${effect.slots.open} open`,
-    effect.doubt === null ? '' : `doubt: ${effect.doubt}`,
+    effect.doubt === null ? '' : `doubt: ${effect.doubt}, at its sink under ${effect.idempotencyKey}`,
   ]);
   return [
     `run ${run.runId} of ${run.workflowId}: ${run.phase ?? 'not begun'}, ` +

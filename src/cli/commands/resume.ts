@@ -3,7 +3,7 @@
  * is not started; a run that is already carried there is followed, never started a second time.
  */
 import { Journal } from '../../activities/journal';
-import { isDigest, isRunId } from '../../rules/recovery';
+import { isDigest } from '../../rules/recovery';
 import { Refusal } from '../../rules/refusal';
 import { importRun, openExport, type ExportedRun } from '../../transfer';
 import { answerOf } from '../conclusion';
@@ -11,7 +11,7 @@ import { PLACED_AS, isFile, isFolder } from '../exported-file';
 import { CliError } from '../failure';
 import { follow } from '../follow';
 import type { Answer } from '../output';
-import { readPlanFile } from '../plan-file';
+import { namedRun } from '../plan-file';
 import type { Context, Register } from '../command';
 import { connect } from '../service';
 import { contentStore, contentsFolder, journalFolder, journalStore, withOptions, type Settings } from '../settings';
@@ -43,7 +43,7 @@ async function resume(
     const reason = '--expect-head must be "sha256:" and 64 lowercase hex digits';
     throw new CliError('invalid_argument', reason, 'expect_head');
   }
-  const named = run === undefined || isRunId(run) ? run : readPlanFile(run).runId;
+  const named = run === undefined ? undefined : namedRun(run).runId;
   if (isFile(from)) return openExport(from, (exported) => resumeExported(context, exported, named, options));
   if (named === undefined) throw new CliError('invalid_argument', 'say which run of the journal', 'run');
   return resumeFrom(context, named, { ...options, journal: from });

@@ -48,7 +48,10 @@ async function resolve(context: Context, run: string, options: ResolveOptions): 
   if (!isDigest(head)) throw wrong('head', '--head must be "sha256:" and 64 lowercase hex digits');
   if (!actions.every(isActionId)) throw wrong('actions', '--actions are "act_" and 32 lowercase hex digits');
   const marks = resolution === 'mark_committed' || resolution === 'mark_absent';
-  if (marks !== actions.length > 0) throw wrong('actions', '--actions belong to mark_committed and mark_absent');
+  if (marks && actions.length === 0) {
+    throw wrong('actions', `${resolution} needs the --actions that you speak of; "reviews show" lists those in doubt`);
+  }
+  if (!marks && actions.length > 0) throw wrong('actions', '--actions belong to mark_committed and mark_absent');
   if (externalId !== undefined && (resolution !== 'mark_committed' || actions.length !== 1)) {
     throw wrong('external_id', '--external-id belongs to mark_committed of one action');
   }
