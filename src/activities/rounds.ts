@@ -3,6 +3,7 @@
  * checkpoint is appended before anything is done on its strength, and a send happens only on the strength of a `resume`.
  */
 import type { RecoveryCheckpoint, RecoveryDecision } from '../rules/recovery';
+import { contentJson } from '../rules/plans/content-json';
 import type { GovernedPlan } from '../rules/plans/plan';
 import type { Decision } from '../rules/receipts/decision';
 import { openingWitness } from '../rules/receipts/lineage-record';
@@ -92,6 +93,8 @@ export class Rounds {
       if (refusal !== null) return this.stopAs('refused', known, { refusal });
       const forbidden = await this.forbidden(known);
       if (forbidden !== null) return forbidden;
+      const again = await this.unchanged(known);
+      if (again !== null) return this.park(reviewReason(again), reviewMessage(again));
       const decision = await this.append('advance', known);
       if (decision === null) return { status: 'stopped' };
       if (decision.disposition === 'review_required') {
@@ -251,6 +254,20 @@ export class Rounds {
       engine.monotonic() - this.started > LONGEST_DRIVE_MS ||
       (permission.rules.length > 0 && (await permission.standing(head)).standing !== 'permitted');
     return sendBatch(engine, turn, plan.order, due, mustStop);
+  }
+
+  /**
+   * The question that the head already asks, when what is found now is what was found then: it is not recorded again, so that
+   * an answer to it that is being signed stays good however often somebody looks.
+   */
+  private async unchanged(known: readonly Known[]): Promise<RecoveryDecision | null> {
+    const { head, steps } = this.ledger;
+    if (head.phase !== 'reconciling') return null;
+    const observations = known.map(proven) as ProvenObservation[];
+    const decision = decideOn(head, { observations, now: this.now() });
+    if (decision.disposition !== 'review_required') return null;
+    const before = steps.at(-1) ?? (await this.witness());
+    return before !== null && contentJson(before.observations) === contentJson(observations) ? decision : null;
   }
 
   /** Something is to be sent, and may not be. What is newly seen to be there is recorded all the same. */

@@ -11,6 +11,7 @@
  * - an accepted word outlives its driver: the next one carries out what was asked;
  * - without keys nothing is decided and nothing is lost.
  */
+import { sha256Digest } from '../../src/rules/recovery';
 import { describe, expect, it } from 'vitest';
 import { personDigest } from '../../src/rules/receipts/names';
 import { APPROVER, AUDITOR, approvalOf, personOf, rejectionOf, requestOf, resolutionOf } from '../support/reviewers';
@@ -403,9 +404,21 @@ describe('a word about an effect in doubt', () => {
 
   it('about another head is refused', async () => {
     const people = await doubtful();
-    const token = mark(people, 'mark_absent');
-    await people.drive();
+    const elsewhere = { ...people.question(), headDigest: sha256Digest('another head') };
+    const actionIds = [people.bench.plan.effects[0]!.actionId];
+    const token = resolutionOf(elsewhere, 'ann', { ...people.signed, resolution: 'mark_absent', actionIds });
     expect(answersOf(await people.drive([token]))).toEqual(['receipt_stale_head']);
+  });
+
+  it('stays good while others look again and find what was found before', async () => {
+    const people = await doubtful();
+    const token = mark(people, 'mark_committed');
+    const head = people.chain.head?.checkpointDigest;
+    for (let looks = 0; looks < 3; looks += 1) {
+      expect(await people.drive()).toMatchObject({ status: 'parked', reason: 'ambiguous_effect', steps: [] });
+    }
+    expect(people.chain.head?.checkpointDigest).toBe(head);
+    expect(await people.carry([token])).toMatchObject({ status: 'done' });
   });
 });
 
