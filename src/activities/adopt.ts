@@ -28,6 +28,8 @@ export interface Adopted {
   readonly complete: boolean;
   /** Opens the next lineage: its number is taken, its first checkpoint not yet written. */
   readonly unwritten: Witness | null;
+  /** A lineage on the way was ended by a driver that did not see yet that it had been left: what it asked for is still asked. */
+  readonly overtaken: boolean;
   /** The checkpoint before `head` in its lineage. */
   readonly previous: RecoveryCheckpoint | undefined;
 }
@@ -49,6 +51,7 @@ export async function adopt(
     if (chain[0].checkpointDigest !== openingCheckpoint(plan).checkpointDigest) throw planConflict();
   }
   const steps: Dict[] = [];
+  let overtaken = false;
   let bytes = 0;
   const take = (witness: Witness): void => {
     bytes += witnessToText(witness).length;
@@ -69,17 +72,18 @@ export async function adopt(
     }
     const head = chain[Math.min(index, length) - 1];
     const previous = chain[Math.min(index, length) - 2];
-    if (index < length) return { steps, lineage, head, complete: false, unwritten: null, previous };
+    if (index < length) return { steps, lineage, head, complete: false, unwritten: null, overtaken, previous };
     if (next === null || head === undefined) {
       requireLineage(known, lineage);
-      return { steps, lineage, head, complete: true, unwritten: null, previous };
+      return { steps, lineage, head, complete: true, unwritten: null, overtaken, previous };
     }
+    overtaken ||= isEndedBehind(chain, next);
     const opening = openingWitness(head, next);
     await requireGround(engine, journalId, lineage, head, opening);
     chain = await journal.chain(runId, lineage + 1);
     if (chain[0] === undefined) {
       requireLineage(known, lineage);
-      return { steps, lineage, head, complete: true, unwritten: opening, previous };
+      return { steps, lineage, head, complete: true, unwritten: opening, overtaken, previous };
     }
     take(opening);
     lineage += 1;
@@ -89,7 +93,12 @@ export async function adopt(
   }
 }
 
-/** The lineage after this one, if there is one. Nothing follows a chain that has ended. */
+/** Whether a lineage that was left at `from` was ended afterwards. */
+export function isEndedBehind(chain: readonly RecoveryCheckpoint[], { from }: LineageRecord): boolean {
+  return chain.slice(from.sequence + 1).some(({ phase }) => phase === 'aborted');
+}
+
+/** The lineage after this one, if there is one. Nothing follows a chain that is complete, or that had ended before it was left. */
 async function follower(
   engine: Engine,
   plan: GovernedPlan,
@@ -98,10 +107,13 @@ async function follower(
   planned: boolean,
 ): Promise<LineageRecord | null> {
   const last = chain.at(-1);
-  if (!planned || last === undefined || isTerminalPhase(last.phase)) return null;
+  if (!planned || last === undefined || last.phase === 'completed') return null;
   const next = await engine.journal.receipts(plan.runId).lineage(lineage + 1);
   if (next === null) return null;
-  if (chain[next.from.sequence]?.checkpointDigest === next.from.digest && next.lineage === lineage + 1) return next;
+  const from = chain[next.from.sequence];
+  if (from?.checkpointDigest === next.from.digest && next.lineage === lineage + 1) {
+    return isTerminalPhase(from.phase) ? null : next;
+  }
   throw new Refusal('journal_invalid', `lineage ${lineage + 1} follows a checkpoint that is not there`);
 }
 

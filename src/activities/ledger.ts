@@ -36,9 +36,22 @@ export class Ledger {
       return null;
     }
     await engine.at?.('after_append');
+    if (derived.checkpoint.phase === 'aborted' && (await this.isLeft())) {
+      this.lost = true;
+      return null;
+    }
     this.steps.push(witness);
     this.head = derived.checkpoint;
     return derived;
+  }
+
+  /**
+   * Whether another driver has opened the next lineage meanwhile. Of an end here and an opening there, which stand in different
+   * places, at least one sees the other: the opening has to be there before anybody looks for an end behind it.
+   */
+  private async isLeft(): Promise<boolean> {
+    const { engine, head, lineage } = this;
+    return (await engine.journal.receipts(head.runId).lineage(lineage + 1)) !== null;
   }
 
   /** Begins the lineage whose number was taken for it. It follows from that alone, so whoever has the turn may. */

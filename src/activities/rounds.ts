@@ -17,7 +17,7 @@ import {
   type Witness,
   type WitnessStep,
 } from '../rules/sends/witness';
-import type { Adopted } from './adopt';
+import { isEndedBehind, type Adopted } from './adopt';
 import { ask, doubtfulIn } from './ask';
 import type { DriveRequest, DriveStatus, ParkReason, ReceiptAnswer } from './contract';
 import type { Caller, Engine } from './engine';
@@ -111,7 +111,7 @@ export class Rounds {
   private async hear(): Promise<DriveStatus | null> {
     const { engine, request, permission } = this;
     const { held } = this.place;
-    const cancelled = request.intent === 'cancel';
+    const cancelled = request.intent === 'cancel' || this.place.adopted.overtaken;
     const tokens = request.receipts ?? [];
     // A run that begins here has heard nobody yet.
     if (held.turn === 'first' && tokens.length === 0 && permission.rules.length === 0 && !cancelled) return null;
@@ -150,7 +150,8 @@ export class Rounds {
       return { status: 'stopped' };
     }
     await this.openNext(openingWitness(head, record));
-    return null;
+    const left = await this.engine.journal.chain(head.runId, lineage);
+    return isEndedBehind(left, record) ? this.end('cancelled') : null;
   }
 
   private async openNext(witness: Witness): Promise<void> {

@@ -9,10 +9,14 @@
  * - a key that has changed hands decides no more by what it said before;
  * - one key cannot fill a plan with receipts until nobody can be asked any more;
  * - a stored receipt that this worker cannot read is a question to a person, and no answer is lost over it;
- * - an execution comes back only after all of its sends.
+ * - an execution comes back only after all of its sends;
+ * - a run has one end, also when one driver ends the lineage that another is leaving for the next.
  */
 import { describe, expect, it } from 'vitest';
+import type { DriveResult } from '../../src/activities/contract';
+import { planToRecord } from '../../src/rules/plans/plan';
 import { sha256Digest } from '../../src/rules/recovery';
+import { ChainKeeper } from '../../src/workflows/chain-keeper';
 import { APPROVER, TestReviewers, approvalOf, resolutionOf } from '../support/reviewers';
 import { People, answersOf } from './people';
 import { TOOL } from './support';
@@ -88,8 +92,8 @@ async function asking(options: ConstructorParameters<typeof People>[0] = {}): Pr
   return people;
 }
 
-function approvals(people: People, livesS = 3_600): readonly string[] {
-  const asked = people.question();
+function approvals(people: People, livesS = 3_600, result = people.last): readonly string[] {
+  const asked = people.question(result);
   return ['ann', 'bob'].map((who) => approvalOf(asked, who, { ...people.signed, livesS }));
 }
 
@@ -221,5 +225,46 @@ describe('an execution', () => {
     const result = await people.bench.drive(people.engine(), { lineage: lineage as number });
     expect(result).toMatchObject({ status: 'refused', code: 'invalid_record' });
     expect(people.bench.store.names('')).toEqual(['journal.json']);
+  });
+});
+
+describe('two drivers, of which one ends the lineage that the other leaves,', () => {
+  it.each([[false], [true]])('come to one end of the run (the end is there first: %j)', async (early) => {
+    const people = await asking({ effects: [{}, {}] });
+    const expires = people.engine({ at: (point) => void (point === 'answered' && people.pass(60_000)) });
+    expect(await people.drive(approvals(people, 60), {}, expires)).toMatchObject({ reason: 'approval_expired' });
+    const reopen = resolutionOf(people.question(), 'cleo', { ...people.signed, resolution: 'new_lineage' });
+    const { store, plan } = people.bench;
+    const create = store.create.bind(store);
+    const other = new ChainKeeper(planToRecord(plan), null);
+    let epoch: number | null = null;
+    const otherDrives = async (receipts: readonly string[]): Promise<DriveResult> => {
+      const { lineage, expectedHead, journalId } = other;
+      const request = { receipts, epoch, lineage, expected_head: expectedHead, journal_id: journalId };
+      const result = await people.bench.drive(people.engine(), request, { driver: sha256Digest('another') });
+      other.accept(result);
+      epoch = result.epoch;
+      return result;
+    };
+    // One is told to cancel, and stops right before its last checkpoint; the other takes over, and leaves for a new lineage.
+    store.create = async (path, bytes) => {
+      if (!path.includes('lineage-0001/checkpoint')) return create(path, bytes);
+      store.create = async (later, content) => {
+        if (early && later.includes('/lineages/')) await create(path, bytes);
+        return create(later, content);
+      };
+      const result = await otherDrives([reopen]);
+      if (result.status === 'parked') await otherDrives(approvals(people, 3_600, result));
+      return create(path, bytes);
+    };
+    const cancelled = await people.drive([], { intent: 'cancel' });
+    expect(cancelled.status).toBe('stopped');
+    expect(await people.drive([], { intent: 'cancel', reclaim: true })).toMatchObject({ status: 'done' });
+    expect(other.head?.phase).toBe(early ? 'aborted' : 'completed');
+    expect(people.chain.lineages).toEqual(other.lineages);
+    expect(people.bench.told.sent).toHaveLength(early ? 1 : 2);
+    people.forget();
+    await people.drive();
+    expect(people.chain.lineages).toEqual(other.lineages);
   });
 });
