@@ -186,9 +186,11 @@ export const PEOPLE: Scenarios = {
     rig.sinks.faults.programme([{ fault: 'drop_reply' }]);
     const handle = await rig.start(['blind', 'lookup']);
     await rig.until(handle, parkedFor('ambiguous_effect'));
-    const stale = resolutionOf(await questionOf(handle), 'ann', { resolution: 'abort' });
-    await handle.reobserve();
+    const asked = await questionOf(handle);
+    const earlier = { ...asked, headDigest: (await handle.lineage()).digests.at(-2) ?? '' };
+    const stale = resolutionOf(earlier, 'ann', { resolution: 'abort' });
     expect(await refusalOf(handle.resolve(stale))).toBe('receipt_stale_head');
+    await handle.reobserve();
     await handle.resolve(resolutionOf(await questionOf(handle), 'ann', { resolution: 'abort' }));
     const outcome = await handle.result();
     expect([outcome.status, states(outcome)]).toEqual(['cancelled', ['unknown', 'not_sent']]);
