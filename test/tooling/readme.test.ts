@@ -2,7 +2,9 @@
  * Properties of what a newcomer reads:
  * - every command of a shell block in the README, the pages and the examples is run, by a test here or by one that is named;
  *   a command that nobody runs, and an entry that no page shows, fail;
- * - the way from `journal init` to `verify` works as written, with the plan and the sink of the README, in front of a real
+ * - the five minutes work as written: the files of the README, as they stand there, are an app whose charge is made once, whose
+ *   history replays, and which people release and refuse by the commands of the README; a doubt is resolved by its command;
+ * - a plan in a file goes from `journal init` to `verify` as written, with the plan and the sink of the page, in front of a real
  *   FHIR server; a parked plan takes the two Updates that the README shows;
  * - the demo ends with every effect done once, whatever server the caller's own settings name;
  * - the packages to install are those that the package asks for; the page of the command line knows every command and exit code;
@@ -19,6 +21,9 @@ import { fileStore } from '../../src/adapters/stores';
 import { EXIT } from '../../src/cli/exit-codes';
 import { startFhirServer } from '../../src/testing';
 import { builtProgram, cli } from '../cli/support';
+import { Shells } from '../examples/page';
+import { replayAndVerify } from '../../src/testing';
+import { reviewersFromFile } from '../../src/adapters/reviewers';
 import { useRig } from '../support/rig';
 import { temporalAddress, temporalCli } from '../support/temporal';
 
@@ -41,6 +46,29 @@ const RUN = [
   'npx countersign run plan.json',
   'npx countersign inspect plan.json',
   'npx countersign verify /var/lib/countersign/journal',
+];
+const ORDER = [
+  'temporal workflow execute --workflow-id order-1 --type order --task-queue orders --input 4900',
+  'npx countersign verify /var/lib/countersign/journal',
+];
+const RECORD = [
+  'temporal workflow show --workflow-id order-1 --output json > test/histories/order-1.json',
+  'npx countersign journal copy /var/lib/countersign/journal test/journal',
+];
+const OWN_KEY = [
+  'npx countersign keys new laptop --person person:example.org/reviewer-1 --role role:example.org/approver',
+  'npx countersign keys export laptop > /var/lib/countersign/reviewers.json',
+];
+const APPROVALS = [
+  'npx countersign approvals list',
+  'npx countersign approvals show <run_id>',
+  'npx countersign approvals approve <run_id> --key laptop',
+  'npx countersign approvals reject <run_id> --key laptop',
+];
+const REVIEWS = [
+  'npx countersign reviews list',
+  'npx countersign reviews show <run_id>',
+  'npx countersign reviews resolve <run_id> --key laptop --resolution mark_committed --actions <action_id> --head <digest>',
 ];
 const UPDATES = ['reobserve', 'cancel'].map(
   (name) => `temporal workflow update execute --workflow-id countersign/<run_id> --name ${name}`,
@@ -85,8 +113,11 @@ const COMMANDS: Readonly<Record<string, How>> = {
   },
   [INSTALL]: { here: 'the packages to install' },
   ...Object.fromEntries(KEYS.map((line) => [line, { file: 'test/cli/keys.test.ts', text: "'docs/receipts.md'" }])),
-  ...Object.fromEntries([INIT, ...RUN].map((line) => [line, { here: 'the five minutes' }])),
-  ...Object.fromEntries(UPDATES.map((line) => [line, { here: 'the five minutes' }])),
+  ...Object.fromEntries([INIT, ...RUN, ...UPDATES].map((line) => [line, { here: 'a plan in a file' }])),
+  ...Object.fromEntries(
+    [...ORDER, ...RECORD, ...OWN_KEY, ...APPROVALS].map((line) => [line, { here: 'the five minutes' }]),
+  ),
+  ...Object.fromEntries(REVIEWS.map((line) => [line, { here: 'a doubt is resolved' }])),
 };
 
 const fenced = (text: string, language: string): readonly string[] =>
@@ -142,13 +173,97 @@ test('the demo', { timeout: 300_000 }, async () => {
 describe('on a real server', () => {
   const rig = useRig();
 
-  test('the five minutes, and a plan that waits', async () => {
-    const home = path.join(rig.folder, 'newcomer');
-    const shell = await newcomer(home);
+  test('the five minutes of an author, and people who decide', { timeout: 300_000 }, async () => {
+    const { home, shell, here } = await newcomer();
+    await install(home);
+    const apps = new Shells({});
+    rig.atEnd(() => apps.end());
+    await apps.start('node examples/shop/shop.mjs');
+    const adapted = (text: string): string =>
+      here(text)
+        .replaceAll("'https://pay.example.org", `'${apps.env['SHOP_URL']}`)
+        .replaceAll(`'orders'`, `'${rig.taskQueue}'`)
+        .replaceAll('--task-queue orders', `--task-queue ${rig.taskQueue}`)
+        .replaceAll('order-1', `${rig.taskQueue}-1`);
+    const code = fenced(README, 'ts').map(adapted);
+    const file = (name: string): string => code.find((text) => text.startsWith(`// ${name}\n`))!;
+    for (const name of ['effects.ts', 'workflows.ts', 'worker.ts']) await writeFile(path.join(home, name), file(name));
+    const start = (): ReturnType<Shells['start']> => apps.start(`cd ${home} && npx tsx worker.ts 2>&1`);
+    const charges = async (): Promise<unknown> => (await fetch(`${apps.env['SHOP_URL']}/charges`)).json();
+
+    await shell(here(INIT));
+    const worker = await start();
+    for (const time of ['first', 'again']) {
+      const told = await shell(ORDER.map(adapted).join('\n'));
+      expect(told, time).toContain('"charge-1"');
+      expect(told, time).toMatch(/^verified$/m);
+    }
+    expect(await charges()).toMatchObject({ count: 1, begun: 1 });
+
+    await mkdir(path.join(home, 'test/histories'), { recursive: true });
+    await shell(RECORD.map(adapted).join('\n'));
+    const report = await replayAndVerify({
+      workflowsPath: path.join(home, 'workflows.ts'),
+      histories: path.join(home, 'test/histories'),
+      journal: fileStore(path.join(home, 'test/journal')),
+    });
+    expect(report).toMatchObject({ replayed: 1, failures: [] });
+    expect(report.checked).toBeGreaterThan(1);
+
+    await worker.kill();
+    const people = /^ {2}(policy: [^]*?)^\}\);/m.exec(code.find((text) => text.includes('policy: '))!)![1]!;
+    const told = file('worker.ts').replace('        effects,\n', `        effects,\n${people}`);
+    const from = "import { reviewersFromFile } from 'countersign/reviewers';";
+    await writeFile(path.join(home, 'worker.ts'), `${from}\n${told}`);
+    await start();
+    await shell(OWN_KEY.map(here).join('\n'));
+    const [list, show, approve, reject] = APPROVALS as [string, string, string, string];
+    /** Plans of one order that the command lists. */
+    const listed = async (name: string): Promise<readonly string[]> => {
+      const { raw } = await rig.client.workflow.getHandle(`${rig.taskQueue}-${name}`).describe();
+      const runs = (raw.pendingChildren ?? []).map(({ workflowId }) => workflowId!.replace('countersign/', ''));
+      const told = await shell(list);
+      return runs.filter((runId) => told.includes(runId));
+    };
+    const waiting = async (name: string): Promise<string> => {
+      const input = `--type order --task-queue ${rig.taskQueue} --input 4900`;
+      await shell(`temporal workflow start --workflow-id ${rig.taskQueue}-${name} ${input}`);
+      await expect.poll(() => listed(name), { timeout: 60_000 }).toHaveLength(1);
+      return (await listed(name))[0]!;
+    };
+    const second = await waiting('2');
+    expect(await shell(show.replace('<run_id>', second))).toContain('1 of role:example.org/approver');
+    expect(await shell(approve.replace('<run_id>', second))).toContain('handed over: 1 of 1 effects committed, closed');
+    expect(await rig.client.workflow.getHandle(`${rig.taskQueue}-2`).result()).toBe('charge-2');
+    const third = await waiting('3');
+    await shell(reject.replace('<run_id>', third));
+    const refused = rig.client.workflow.getHandle(`${rig.taskQueue}-3`).result();
+    await expect(refused).rejects.toMatchObject({ cause: { type: 'ApprovalRejected' } });
+    expect(await charges()).toMatchObject({ count: 2, begun: 2 });
+  });
+
+  test('a doubt is resolved', async () => {
+    const { shell, here, folder } = await newcomer();
+    await mkdir(folder);
+    await shell(OWN_KEY.map(here).join('\n'));
+    await rig.worker({ plugin: { reviewers: reviewersFromFile(`${folder}/reviewers.json`) } });
+    rig.sinks.faults.programme([{ fault: 'drop_reply' }]);
+    const handle = await rig.start([{ mode: 'blind' }]);
+    await rig.until(handle, ({ state }) => state === 'parked');
+    const [list, show, resolve] = REVIEWS.map((line) => line.replace('<run_id>', handle.runId));
+    expect(await shell(list!)).toContain(handle.runId);
+    const shown = await shell(show!);
+    const action = /^in doubt: (act_[0-9a-f]+)/m.exec(shown)![1]!;
+    const head = /^head [0-9]+ (sha256:[0-9a-f]+)/m.exec(shown)![1]!;
+    await shell(resolve!.replace('<action_id>', action).replace('<digest>', head));
+    expect(await handle.result()).toMatchObject({ status: 'completed' });
+    expect(rig.writes).toBe(1);
+  });
+
+  test('a plan in a file, also one that waits', async () => {
+    const { home, shell, folder, here } = await newcomer();
     const fhir = await startFhirServer();
     rig.atEnd(() => fhir.close());
-    const folder = path.join(home, 'var');
-    const here = (line: string): string => line.replaceAll('/var/lib/countersign', folder);
 
     expect(await shell(here(INIT))).toContain(`contents go to ${folder}/journal-contents`);
     const sink = {
@@ -157,12 +272,13 @@ describe('on a real server', () => {
       mode: 'conditional_create',
       system: 'https://example.org/countersign',
     } as const;
-    const tool = /toolId: '([^']*)'/.exec(README)![1]!;
+    const page = pages.get('docs/command-line.md')!;
+    const tool = /toolId: '([^']*)'/.exec(page)![1]!;
     const effects = [{ toolId: tool, sink: fhirSink(sink) }];
     const [store, contents] = [fileStore(`${folder}/journal`), fileStore(`${folder}/journal-contents`)];
     await rig.worker({ plugin: { store, contents, effects } });
 
-    const plan = fenced(README, 'json')[0]!;
+    const plan = fenced(page, 'json')[0]!;
     await writeFile(path.join(home, 'plan.json'), plan);
     const told = await shell(RUN.map(here).join('\n'));
     expect(told).toContain('completed: 1 of 1 effects committed');
@@ -187,17 +303,45 @@ describe('on a real server', () => {
     expect(fhir.counts().writes).toBe(writes);
   });
 
+  interface Newcomer {
+    readonly home: string;
+    /** Where the page has `/var/lib/countersign`. */
+    readonly folder: string;
+    here(text: string): string;
+    shell(script: string): Promise<string>;
+  }
+
   /** A shell in a folder where the package is installed, and where `temporal` is on the PATH. */
-  async function newcomer(home: string): Promise<(script: string) => Promise<string>> {
-    const installed = path.join(home, 'node_modules/.bin');
-    await mkdir(installed, { recursive: true });
+  async function newcomer(): Promise<Newcomer> {
+    const home = path.join(rig.folder, 'newcomer');
+    const programs = path.join(home, 'node_modules/.bin');
+    await mkdir(programs, { recursive: true });
     await writeFile(path.join(home, 'package.json'), '{"private":true}');
-    await writeFile(path.join(installed, 'countersign'), `#!/bin/sh\nexec node '${builtProgram()}' "$@"\n`);
-    await chmod(path.join(installed, 'countersign'), 0o755);
+    await writeFile(path.join(programs, 'countersign'), `#!/bin/sh\nexec node '${builtProgram()}' "$@"\n`);
+    await chmod(path.join(programs, 'countersign'), 0o755);
     await mkdir(path.join(home, 'bin'));
     await symlink(temporalCli(), path.join(home, 'bin/temporal'));
-    const settings = { TEMPORAL_ADDRESS: temporalAddress(), COUNTERSIGN_TASK_QUEUE: rig.taskQueue };
+    const settings = {
+      TEMPORAL_ADDRESS: temporalAddress(),
+      COUNTERSIGN_TASK_QUEUE: rig.taskQueue,
+      COUNTERSIGN_KEYS: path.join(home, 'keys'),
+    };
     const env = { ...process.env, ...settings, PATH: `${path.join(home, 'bin')}:${process.env['PATH']}` };
-    return async (script) => (await run('/bin/bash', ['-ec', script], { cwd: home, env })).stdout;
+    const folder = path.join(home, 'var');
+    return {
+      home,
+      folder,
+      here: (text) => text.replaceAll('/var/lib/countersign', folder),
+      shell: async (script) => (await run('/bin/bash', ['-ec', script], { cwd: home, env })).stdout,
+    };
+  }
+
+  /** As after `npm install`: the package, and what it asks for beside it. */
+  async function install(home: string): Promise<void> {
+    const modules = path.resolve('node_modules');
+    for (const name of ['@temporalio', 'zod', 'tsx'])
+      await symlink(`${modules}/${name}`, `${home}/node_modules/${name}`);
+    await symlink(path.resolve(), `${home}/node_modules/countersign`);
+    await symlink(`${modules}/.bin/tsx`, `${home}/node_modules/.bin/tsx`);
   }
 });
