@@ -233,15 +233,13 @@ export class DriveLoop {
         return moved ? null : this.pause('driving', 'settling', null, 200);
       case 'parked':
         return this.park(result.reason, result.message);
-      case 'waiting': {
-        const ended = await this.pause('waiting', 'settling', null, result.ms, () => {
+      case 'waiting':
+        return this.pause('waiting', 'settling', null, result.ms, (ms) => {
           for (const [ordinal, attempt] of result.pending) {
             const at = `${ordinal}/${attempt}`;
-            this.waited.set(at, (this.waited.get(at) ?? 0) + result.ms);
+            this.waited.set(at, (this.waited.get(at) ?? 0) + ms);
           }
         });
-        return ended;
-      }
       case 'fenced':
         return this.follow();
     }
@@ -280,7 +278,7 @@ export class DriveLoop {
     }
     const ms = Math.min(Math.max(1_000, this.followed), this.onlyFollows ? LONGEST_WATCH_MS : LONGEST_PAUSE_MS / 2);
     const message = 'another driver has taken over this run; this workflow follows the journal';
-    const end = await this.pause('following', 'another_driver', message, ms, () => (this.followed += ms));
+    const end = await this.pause('following', 'another_driver', message, ms, (waited) => (this.followed += waited));
     if (this.reclaim) this.enter('driving', null, null);
     return end;
   }
@@ -306,14 +304,18 @@ export class DriveLoop {
     return this.parking.nextLookMs(reason) ?? this.answers.question?.deadlineMs ?? null;
   }
 
-  /** Waits on a durable timer; `elapsed` runs only when the whole time has passed. */
+  /**
+   * Waits on a durable timer, unless somebody speaks before it is over. `elapsed` is told what has passed, by the time of the server:
+   * were that lost, whoever asks often enough would make a plan wait for ever.
+   */
   private async pause(
     state: PlanState,
     reason: PlanStatus['reason'],
     message: string | null,
     ms: number,
-    elapsed?: () => void,
+    elapsed?: (ms: number) => void,
   ): Promise<LoopEnd | null> {
+    const since = Date.now();
     this.enter(state, reason, message);
     // A list of plans must not go on to show one as parked that is not; what is driven at this moment has an activity to show.
     if (this.memo !== null && this.memo !== state) this.remember();
@@ -325,8 +327,9 @@ export class DriveLoop {
           () => true,
           () => false,
         );
-      if (await Promise.race([slept, condition(() => this.woken).then(() => false)])) elapsed?.();
-      else timer.cancel();
+      const over = await Promise.race([slept, condition(() => this.woken).then(() => false)]);
+      elapsed?.(over ? ms : Math.min(ms, Math.max(0, Date.now() - since)));
+      if (!over) timer.cancel();
     });
     return this.rested(state);
   }

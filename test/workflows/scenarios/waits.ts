@@ -25,6 +25,25 @@ export const WAITS: Scenarios = {
     expect((log[1]?.atMs ?? 0) - (log[0]?.atMs ?? 0)).toBeGreaterThanOrEqual(1_300);
   },
 
+  'a quiet time goes on where somebody interrupted it': async (rig) => {
+    await rig.worker();
+    rig.sinks.faults.programme([{ fault: 'drop_request' }]);
+    const handle = await rig.start(['lookup']);
+    await rig.until(handle, (status) => status.state === 'waiting' && status.reason === 'settling');
+    let state: string = 'waiting';
+    // Each look comes back long before the quiet time is over.
+    for (let looks = 0; looks < 100 && state !== 'closed'; looks += 1) {
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      state = await handle.reobserve().then(
+        (status) => status.state,
+        () => 'closed',
+      );
+    }
+    expect(state).toBe('closed');
+    expect(await handle.result()).toMatchObject({ status: 'completed' });
+    expect(rig.sinks.counts()).toMatchObject({ writes: 1, received: 2 });
+  },
+
   'an outcome that nobody can prove is a review, with a story for the people who look': async (rig) => {
     await rig.worker();
     rig.sinks.faults.programme([{ fault: 'drop_reply' }]);
