@@ -138,7 +138,7 @@ const FORGERIES: Record<string, { readonly code: FindingCode; readonly at: strin
     code: 'approval_invalid', at: '/receipts/',
     do: (files) => { const [one, two] = paths(files, 'reopened', '/receipts/approval-') as [string, string]; files.set(one, files.get(two) as Uint8Array); },
   },
-  'a signature that is another': { code: 'receipt_invalid', at: '/receipts/', do: (files) => edit(files, receiptsThat(files, 'denied', '"reject"')[0] as string, /\.([A-Za-z0-9_-]{84})[A-Za-z0-9_-]{2}"/, '.$1AA"') },
+  'a signature that is another': { code: 'receipt_invalid', at: '/receipts/', do: (files) => edit(files, receiptsThat(files, 'denied', '"reject"')[0] as string, /\.[A-Za-z0-9_-]{86}"/, `.${'A'.repeat(86)}"`) },
   'a key that did not sign': {
     code: 'receipt_invalid', at: '/receipts/',
     do: (files) => { const [one, two] = receiptsThat(files, 'reopened', '"approve"').map((path) => /"x":"([^"]+)"/.exec(text(files.get(path)))?.[1]); edit(files, receiptsThat(files, 'reopened', '"approve"')[0] as string, one as string, (one === two ? 'A'.repeat(43) : two) as string); },
