@@ -109,20 +109,13 @@ export class Rounds {
 
   /** What people have said since, and whatever follows from it at once; null to go on. */
   private async hear(): Promise<DriveStatus | null> {
-    const { engine, request, permission } = this;
+    const { request, permission } = this;
     const { held } = this.place;
     const cancelled = request.intent === 'cancel' || this.place.adopted.overtaken;
     const tokens = request.receipts ?? [];
     // A run that begins here has heard nobody yet.
     if (held.turn === 'first' && tokens.length === 0 && permission.rules.length === 0 && !cancelled) return null;
-    if (tokens.length > 0) {
-      const position = {
-        head: this.ledger.head,
-        standing: await this.standing(),
-        doubtful: doubtfulIn(this.ledger.head, await this.witness()),
-      };
-      this.answers = await receive(engine, permission, held, position, tokens, () => this.now());
-    }
+    if (tokens.length > 0) await this.take(tokens, cancelled);
     const turning = await permission.turning(this.ledger.head);
     const resolution = turning?.claims.resolution;
     if (turning !== null && resolution === 'abort') {
@@ -131,6 +124,18 @@ export class Rounds {
     if (cancelled) return this.end('cancelled');
     if (turning !== null && resolution === 'new_lineage') return this.reopen(turning);
     return null;
+  }
+
+  private async take(tokens: readonly string[], cancelled: boolean): Promise<void> {
+    const { engine, permission, place, ledger } = this;
+    try {
+      const doubtful = doubtfulIn(ledger.head, await this.witness());
+      const position = { head: ledger.head, standing: await this.standing(), doubtful };
+      this.answers = await receive(engine, permission, place.held, position, tokens, () => this.now());
+    } catch (fault) {
+      // What is to end does not wait for the keys by which somebody could be heard.
+      if (!cancelled || !(fault instanceof Refusal) || fault.code !== 'reviewers_unavailable') throw fault;
+    }
   }
 
   /** As of when it was judged: whoever judges it again comes to the same. False when another driver came in between. */

@@ -10,6 +10,7 @@
  * - one key cannot fill a plan with receipts until nobody can be asked any more;
  * - a stored receipt that this worker cannot read is a question to a person, and no answer is lost over it;
  * - an execution comes back only after all of its sends;
+ * - a cancelled plan ends, whether or not anybody can be heard;
  * - a run has one end, also when one driver ends the lineage that another is leaving for the next.
  */
 import { describe, expect, it } from 'vitest';
@@ -225,6 +226,16 @@ describe('an execution', () => {
     const result = await people.bench.drive(people.engine(), { lineage: lineage as number });
     expect(result).toMatchObject({ status: 'refused', code: 'invalid_record' });
     expect(people.bench.store.names('')).toEqual(['journal.json']);
+  });
+});
+
+describe('a plan that is cancelled', () => {
+  it('ends although the keys for what somebody has answered cannot be had', async () => {
+    const people = await asking();
+    const tokens = approvals(people);
+    people.reviewers.away = true;
+    expect(await people.drive(tokens, { intent: 'cancel' })).toMatchObject({ status: 'done' });
+    expect(people.chain.head?.phase).toBe('aborted');
   });
 });
 
