@@ -2,7 +2,7 @@
  * A plan file: a draft with contents, or a plan that was made before. Invariant: told apart by `schema_version` alone, and
  * wholly checked before anything else happens, so a bad file changes nothing.
  */
-import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, constants, existsSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { isJsonObject, isRunId, type JsonValue } from '../rules/recovery';
 import { Refusal } from '../rules/refusal';
 import { draftFromJson, planFromDraft } from '../rules/plans/draft';
@@ -19,6 +19,10 @@ export type PlanFile =
 export function namedRun(text: string): NamedRun {
   const runId = text.replace(/^countersign\//, '');
   if (isRunId(runId)) return { runId, planDigest: null };
+  if (!existsSync(text)) {
+    const reason = 'is no run id and no file of a plan; "countersign ls" and "countersign journal ls" list runs';
+    throw new CliError('input_unreadable', `${text} ${reason}`);
+  }
   const read = readPlanFile(text);
   return { runId: read.runId, planDigest: read.form === 'plan' ? read.plan.planDigest : null };
 }

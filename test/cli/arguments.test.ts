@@ -163,6 +163,12 @@ describe('exit codes', () => {
     expect({ code: failure.code, exit: exitCode(failure) }).toEqual({ code, exit });
   });
 
+  it('say where runs are listed when what was named is none', async () => {
+    const { code, err } = await cli('inspect', 'order-1');
+    expect(code).toBe(2);
+    expect(err).toContain('order-1 is no run id and no file of a plan; "countersign ls"');
+  });
+
   it('never repeat the text of an unknown error', () => {
     expect(failureOf(new Error('planted-6cf2')).message).not.toContain('planted-6cf2');
     expect(failureOf(failed(ApplicationFailure.create({ type: 'X', message: 'planted-6cf2' }))).message).not.toContain(
