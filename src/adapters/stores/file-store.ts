@@ -20,9 +20,9 @@ import path from 'node:path';
 import { type ContentStore, type CreateOutcome, StoreError } from '../../ports';
 import { compareNames, entrySegments, folderSegments, isEntrySegment, RESERVED_SEGMENT } from './entry-path';
 import { errnoOf, storeFault, unsafeEntry } from './file-fault';
-import { Folders } from './folders';
+import { Folders, type MadeFolder } from './folders';
 import { FolderSync } from './folder-sync';
-import { linkNew, type PublishStep, removeQuietly, writeTemporary } from './publish-file';
+import { flushTemporary, linkNew, type PublishStep, removeQuietly, writeTemporary } from './publish-file';
 import { sweepTemporaries, temporaryName } from './temporary-files';
 
 export interface FileStoreOptions {
@@ -49,12 +49,13 @@ interface Wanted {
 }
 
 interface Staged extends Omit<Wanted, 'segments'> {
-  readonly folder: string;
-  readonly durable: Promise<unknown> | undefined;
+  readonly folder: MadeFolder;
   readonly target: string;
   /** Null when the name was taken from the start. */
   readonly temporary: string | null;
-  readonly written: Promise<void> | null;
+  readonly fd: number | null;
+  /** Closes the file as well, however it ends. */
+  flushed: Promise<void> | null;
 }
 
 export function fileStore(root: string, options: FileStoreOptions = {}): FileStore {
@@ -136,18 +137,21 @@ export class FileStore implements ContentStore {
   /** `vanished`: a folder or file that stood there a moment ago is gone, so the whole create starts again. */
   async #createOnce(wanted: readonly Wanted[]): Promise<readonly CreateOutcome[] | 'vanished'> {
     const outcomes: CreateOutcome[] = [];
+    const linked: Staged[] = [];
     const flushes: Promise<unknown>[] = [];
     const staged: Staged[] = [];
     try {
+      // Each of these steps ends before the next begins: whoever makes or links a file while a flush is under way waits for it.
       for (const item of wanted) staged.push(await this.#guard('create', item.entry, () => this.#stage(item)));
+      await Promise.all(staged.map((item) => this.#flush(item)));
       for (const item of staged) {
         const outcome = await this.#guard('create', item.entry, () => this.#link(item));
         outcomes.push(outcome);
         if (outcome === 'conflict') break;
-        // Also for an identical entry: the process that linked it may have died before this.
-        const flush = (): Promise<unknown> => Promise.all([this.#syncs.sync(item.folder), item.durable]);
-        flushes.push(heard(this.#guard('create', item.entry, flush)));
+        linked.push(item);
       }
+      // Also for an identical entry: the process that linked it may have died before this.
+      flushes.push(...linked.map((item) => heard(this.#settle(item))));
       await Promise.all(flushes);
       this.#onStep?.('folder_synced');
       return outcomes;
@@ -155,9 +159,10 @@ export class FileStore implements ContentStore {
       if (fault instanceof StoreError && errnoOf(fault.cause) === 'ENOENT') return 'vanished';
       throw fault;
     } finally {
-      await Promise.allSettled([...flushes, ...staged.map(({ written }) => written)]);
-      for (const { temporary } of staged) {
+      await Promise.allSettled([...flushes, ...staged.map(({ flushed }) => flushed)]);
+      for (const { temporary, fd, flushed } of staged) {
         if (temporary === null) continue;
+        if (fd !== null && flushed === null) closeSync(fd);
         removeQuietly(temporary);
         this.#onStep?.('temporary_removed');
       }
@@ -166,30 +171,44 @@ export class FileStore implements ContentStore {
 
   /** Makes the folder, and writes the bytes under a temporary name unless the final one is taken already. */
   async #stage({ entry, bytes, segments }: Wanted): Promise<Staged> {
-    const { path: folder, durable } = await this.#folders.make(segments.slice(0, -1));
-    const target = path.join(folder, segments.at(-1) as string);
-    const at = { entry, bytes, folder, durable, target };
-    if (lstatSync(target, { throwIfNoEntry: false }) !== undefined) return { ...at, temporary: null, written: null };
+    const folder = await this.#folders.make(segments.slice(0, -1));
+    const target = path.join(folder.path, segments.at(-1) as string);
+    const at = { entry, bytes, folder, target, flushed: null };
+    if (lstatSync(target, { throwIfNoEntry: false }) !== undefined) return { ...at, temporary: null, fd: null };
     const temporary = path.join(await this.#temporaries(), temporaryName());
-    return { ...at, temporary, written: heard(writeTemporary(temporary, bytes, this.#onStep)) };
+    try {
+      return { ...at, temporary, fd: await writeTemporary(temporary, bytes, this.#onStep) };
+    } catch (fault) {
+      removeQuietly(temporary);
+      throw fault;
+    }
   }
 
-  async #link({ entry, bytes, target, temporary, written }: Staged): Promise<CreateOutcome> {
-    if (temporary !== null) {
-      await written;
-      if (linkNew(temporary, target)) {
-        this.#onStep?.('linked');
-        return 'created';
-      }
+  #flush(item: Staged): Promise<void> | null {
+    const { fd, entry } = item;
+    if (fd === null) return null;
+    item.flushed = heard(this.#guard('create', entry, () => flushTemporary(fd, this.#onStep)));
+    return item.flushed;
+  }
+
+  async #link({ entry, bytes, folder, target, temporary }: Staged): Promise<CreateOutcome> {
+    if (temporary !== null && linkNew(temporary, target)) {
+      this.#syncs.owe(folder.path);
+      this.#onStep?.('linked');
+      return 'created';
     }
     const found = this.#readFile(target, entry);
     if (found === null) throw Object.assign(new Error('deleted since'), { code: 'ENOENT' });
     return Buffer.compare(found, bytes) === 0 ? 'identical' : 'conflict';
   }
 
+  #settle({ entry, folder }: Staged): Promise<unknown> {
+    return this.#guard('create', entry, () => Promise.all([this.#syncs.sync(folder.path), folder.settle()]));
+  }
+
   async #temporaries(): Promise<string> {
-    const { path: folder, durable } = await this.#folders.make([RESERVED_SEGMENT]);
-    await durable;
+    const { path: folder, settle } = await this.#folders.make([RESERVED_SEGMENT]);
+    await settle();
     if (!this.#swept) sweepTemporaries(folder, Date.now());
     this.#swept = true;
     return folder;

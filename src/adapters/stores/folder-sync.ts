@@ -1,8 +1,8 @@
 /**
  * Durability of folders: one fsync at a time for each folder, shared by everyone who waits for it.
  *
- * Invariant: `sync` resolves only after an fsync that *started* after the call. Until one succeeds, `settle` keeps
- * everyone in this process from taking what stands in the folder for durable.
+ * Invariant: `sync` resolves only after an fsync that *started* after the call. From `owe` on, until an fsync that started later
+ * has succeeded, `settle` keeps everyone in this process from taking what stands in the folder for durable.
  */
 import { closeSync, constants, openSync } from 'node:fs';
 import { fsyncFile } from './publish-file';
@@ -16,7 +16,7 @@ const OPEN_FOLDER = constants.O_RDONLY | (constants.O_DIRECTORY ?? 0);
 
 export class FolderSync {
   readonly #turns = new Map<string, Turn>();
-  readonly #failed = new Set<string>();
+  readonly #owed = new Set<string>();
   readonly #flush: (folder: string) => Promise<void>;
 
   constructor(flush: (folder: string) => Promise<void> = fsyncFolder) {
@@ -32,19 +32,22 @@ export class FolderSync {
     return (turn.next ??= turn.running.then(start, start));
   }
 
+  /** Says that something was just put into the folder; whoever did syncs it in a moment. */
+  owe(folder: string): void {
+    this.#owed.add(folder);
+  }
+
   /** Waits until what this process put into the folder is durable; nothing to wait for when it is already. */
   settle(folder: string): Promise<void> | undefined {
-    return this.#turns.has(folder) || this.#failed.has(folder) ? this.sync(folder) : undefined;
+    return this.#turns.has(folder) || this.#owed.has(folder) ? this.sync(folder) : undefined;
   }
 
   #start(folder: string): Promise<void> {
+    this.#owed.delete(folder);
     const running = this.#flush(folder).then(
-      () => {
-        this.#failed.delete(folder);
-        this.#end(folder);
-      },
+      () => this.#end(folder),
       (error: unknown) => {
-        this.#failed.add(folder);
+        this.#owed.add(folder);
         this.#end(folder);
         throw error;
       },

@@ -1,7 +1,7 @@
 /**
  * The folders of a file store: walked without following links, made private, and durable before anything relies on them.
  *
- * Invariant: when `durable` of `make` has resolved, a power loss cannot take the folder away again, whoever made it; `find`
+ * Invariant: when `settle` of `make` has resolved, a power loss cannot take the folder away again, whoever made it; `find`
  * waits for the same. The check for links protects against what was planted earlier; excluding a rival of the same user is
  * the job of mode 0700.
  */
@@ -17,8 +17,8 @@ const REMEMBERED = 20_000;
 
 export interface MadeFolder {
   readonly path: string;
-  /** Resolves when the folder and every parent of it are durable; they are while nothing is to be waited for. */
-  readonly durable: Promise<unknown> | undefined;
+  /** Makes the folder and every parent of it durable. Not begun earlier: a flush under way holds up whoever makes a file. */
+  settle(): Promise<unknown>;
 }
 
 export class Folders {
@@ -46,10 +46,10 @@ export class Folders {
     return folder;
   }
 
-  /** Makes the folder with every missing parent. Their fsyncs run side by side, and beside the caller's own. */
+  /** Makes the folder with every missing parent. */
   async make(segments: readonly string[]): Promise<MadeFolder> {
     await this.#checkRoot();
-    const pending: Promise<void>[] = [];
+    const pending: (readonly [parent: string, folder: string])[] = [];
     let folder = this.root;
     for (const [depth, segment] of segments.entries()) {
       const parent = folder;
@@ -58,12 +58,10 @@ export class Folders {
       if (exists && this.#durable.has(folder)) continue;
       if (!exists) makePrivate(folder);
       if (!exists) isRealFolder(folder, segments, depth);
-      pending.push(this.#keep(parent, folder)); // also for a folder found here: its maker may have died before this
+      this.#syncs.owe(parent); // also for a folder found here: its maker may have died before this
+      pending.push([parent, folder]);
     }
-    if (pending.length === 0) return { path: folder, durable: undefined };
-    const durable = Promise.all(pending);
-    durable.catch(() => undefined); // whoever needs it awaits it
-    return { path: folder, durable };
+    return { path: folder, settle: () => Promise.all(pending.map((made) => this.#keep(...made))) };
   }
 
   async #keep(parent: string, folder: string): Promise<void> {

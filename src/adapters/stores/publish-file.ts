@@ -45,7 +45,7 @@ const SYNC_WRITE_LIMIT = 256 * 1024;
 export async function publishFile(publication: Publication): Promise<'linked' | 'exists'> {
   const { temporary, target, bytes, syncFolder, onStep } = publication;
   try {
-    await writeTemporary(temporary, bytes, onStep);
+    await flushTemporary(await writeTemporary(temporary, bytes, onStep), onStep);
     if (!linkNew(temporary, target)) return 'exists';
     onStep?.('linked');
     await syncFolder();
@@ -57,12 +57,12 @@ export async function publishFile(publication: Publication): Promise<'linked' | 
   }
 }
 
-/** The bytes under their temporary name, durable. */
+/** The bytes under their temporary name; durable and closed after `flushTemporary`. */
 export async function writeTemporary(
   temporary: string,
   bytes: Uint8Array,
   onStep?: (step: PublishStep) => void,
-): Promise<void> {
+): Promise<number> {
   const fd = openSync(temporary, CREATE, FILE_MODE);
   try {
     fchmodSync(fd, FILE_MODE); // the umask may have taken bits away
@@ -70,6 +70,15 @@ export async function writeTemporary(
     if (bytes.length <= SYNC_WRITE_LIMIT) writeAllSync(fd, bytes);
     else await writeAll(fd, bytes);
     onStep?.('written');
+    return fd;
+  } catch (fault) {
+    closeSync(fd);
+    throw fault;
+  }
+}
+
+export async function flushTemporary(fd: number, onStep?: (step: PublishStep) => void): Promise<void> {
+  try {
     await fsyncFile(fd);
   } finally {
     closeSync(fd);
