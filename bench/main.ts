@@ -5,7 +5,8 @@
  */
 import { DefaultLogger, Runtime } from '@temporalio/worker';
 import { carrierWorkflowId } from '../src/rules/plans/identity';
-import { interleave, type Variant } from './measure';
+import type { GovernedPlan } from '../src/rules/plans/plan';
+import { interleave, type Act, type Variant } from './measure';
 import { withBench, type Bench } from './setup';
 
 export const LIMITS = {
@@ -19,21 +20,38 @@ export const LIMITS = {
 type Ratio = keyof typeof LIMITS;
 type Ratios = Record<Ratio, number>;
 
+/** Milliseconds: medians of each variant, and of storing a plan's contents before it starts. */
+interface Measured {
+  readonly ratios: Ratios;
+  readonly medians: Readonly<Record<string, Readonly<Record<string, number>>>>;
+  readonly prepare: Readonly<Record<string, number>>;
+}
+
 const CONCURRENT = 100;
+const WARM_UP = 40;
+const PREPARED = 'governed, prepared';
 
 const say = (line: string): void => void process.stderr.write(`${line}\n`);
 
-async function measure(bench: Bench, rounds: { single: number; ordered: number; throughput: number }): Promise<Ratios> {
-  const governed = (label: string, count: number): Variant => ({
-    name: 'governed',
-    run: async (round) => bench.governed(await bench.prepare(`${label}-${round}`, count)),
-  });
+async function measure(
+  bench: Bench,
+  rounds: { single: number; ordered: number; throughput: number },
+): Promise<Measured> {
+  // Contents are stored before a plan starts, as a caller's arguments are made before a workflow starts: timed apart.
+  const governed = (label: string, count: number): Variant => {
+    const plans = new Map<number, GovernedPlan>();
+    return {
+      name: 'governed',
+      prepare: async (round) => void plans.set(round, await bench.prepare(`${label}-${round}`, count)),
+      run: (round) => bench.governed(plans.get(round) as GovernedPlan),
+    };
+  };
   const other = (workflow: 'plain' | 'handwritten' | 'looped', label: string, count: number): Variant => ({
     name: workflow,
     run: (round) => bench.execute(workflow, `${workflow}-${label}-${round}`, count),
   });
   const timed = async (label: string, count: number, variants: readonly Variant[]): Promise<Record<string, number>> => {
-    const times = await interleave(variants, count + 1, () => undefined);
+    const times = await interleave(variants, count + 1);
     say(
       `  ${label}: ${Object.entries(times)
         .map(([name, ms]) => `${name} ${ms.toFixed(1)} ms`)
@@ -42,6 +60,8 @@ async function measure(bench: Bench, rounds: { single: number; ordered: number; 
     return times;
   };
 
+  // A worker that has just started runs cold code, whatever it carries.
+  await timed('not counted: to get warm', WARM_UP, [governed('warm', 1), other('plain', 'warm', 1)]);
   const single = await timed('1 effect', rounds.single, [
     governed('single', 1),
     other('plain', 'single', 1),
@@ -57,20 +77,22 @@ async function measure(bench: Bench, rounds: { single: number; ordered: number; 
     other('looped', 'loop', 100),
   ]);
   bench.sink.latencyMs = 0;
-  const crowd = (variant: Variant): Variant => ({
-    name: variant.name,
-    run: async (round) =>
-      void (await Promise.all(
-        Array.from({ length: CONCURRENT }, (_, index) => variant.run(round * CONCURRENT + index)),
-      )),
-  });
+  const crowd = (variant: Variant): Variant => {
+    const all = async (act: (round: number) => Promise<void>, round: number): Promise<void> =>
+      void (await Promise.all(Array.from({ length: CONCURRENT }, (_, index) => act(round * CONCURRENT + index))));
+    return {
+      name: variant.name,
+      ...(variant.prepare === undefined ? {} : { prepare: (round: number) => all(variant.prepare as Act, round) }),
+      run: (round) => all(variant.run, round),
+    };
+  };
   const throughput = await timed(`${CONCURRENT} plans of 5 effects at once`, rounds.throughput, [
     crowd(governed('crowd', 5)),
     crowd(other('plain', 'crowd', 5)),
     crowd(other('handwritten', 'crowd', 5)),
   ]);
   const of = (times: Record<string, number>, name: string): number => times[name] ?? Number.NaN;
-  return {
+  const ratios = {
     ordered100_vs_plain: of(ordered, 'governed') / of(ordered, 'plain'),
     ordered100_vs_loop: of(loop, 'governed') / of(loop, 'looped'),
     single_vs_plain: of(single, 'governed') / of(single, 'plain'),
@@ -78,6 +100,8 @@ async function measure(bench: Bench, rounds: { single: number; ordered: number; 
     throughput_vs_plain: of(throughput, 'plain') / of(throughput, 'governed'),
     throughput_vs_handwritten: of(throughput, 'handwritten') / of(throughput, 'governed'),
   };
+  const prepare = { single: of(single, PREPARED), ordered100: of(ordered, PREPARED), crowd: of(throughput, PREPARED) };
+  return { ratios, medians: { single, ordered100: ordered, ordered100_slow_sink: loop, throughput }, prepare };
 }
 
 async function events(bench: Bench): Promise<{ governed100: number; governed1: number; plain100: number }> {
@@ -107,9 +131,15 @@ async function main(args: readonly string[]): Promise<void> {
   const normal = wanted('normal') ? await withBench(false, (bench) => measure(bench, rounds)) : null;
   say('with the limit lifted:');
   const lifted = wanted('lifted')
-    ? await withBench(true, async (bench) => ({ ratios: await measure(bench, rounds), events: await events(bench) }))
+    ? await withBench(true, async (bench) => ({ ...(await measure(bench, rounds)), events: await events(bench) }))
     : null;
-  const report = { ratios: normal, lifted: lifted?.ratios ?? null, events: lifted?.events ?? null };
+  const report = {
+    ratios: normal?.ratios ?? null,
+    lifted: lifted?.ratios ?? null,
+    events: lifted?.events ?? null,
+    medians_ms: { normal: normal?.medians ?? null, lifted: lifted?.medians ?? null },
+    prepare_ms: { normal: normal?.prepare ?? null, lifted: lifted?.prepare ?? null },
+  };
   if (args.includes('--json')) process.stdout.write(`${JSON.stringify(report)}\n`);
   else print(report);
 }

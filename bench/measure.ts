@@ -2,27 +2,33 @@
  * Interleaved timing: each round runs every variant once, in turn, so that whatever else the machine does hits all of them;
  * ratios are of medians.
  */
+export type Act = (round: number) => Promise<void>;
+
 export interface Variant {
   readonly name: string;
-  run(round: number): Promise<void>;
+  /** What has to be there before; timed as `name, prepared`. */
+  readonly prepare?: Act;
+  readonly run: Act;
 }
 
 export async function interleave(
   variants: readonly Variant[],
   rounds: number,
-  progress: (line: string) => void,
 ): Promise<Readonly<Record<string, number>>> {
-  const times = new Map<string, number[]>(variants.map(({ name }) => [name, []]));
+  const times = new Map<string, number[]>();
   for (let round = 0; round < rounds; round += 1) {
     // Rotating the order keeps "who comes after whom" from favouring anyone.
     for (let turn = 0; turn < variants.length; turn += 1) {
       const variant = variants[(turn + round) % variants.length] as Variant;
-      const started = performance.now();
-      await variant.run(round);
-      // The first round warms caches up and is not counted.
-      if (round > 0) times.get(variant.name)?.push(performance.now() - started);
+      const timed = async (name: string, act: Act): Promise<void> => {
+        const started = performance.now();
+        await act(round);
+        // The first round warms caches up and is not counted.
+        if (round > 0) times.set(name, [...(times.get(name) ?? []), performance.now() - started]);
+      };
+      if (variant.prepare !== undefined) await timed(`${variant.name}, prepared`, variant.prepare);
+      await timed(variant.name, variant.run);
     }
-    progress(`round ${round + 1}/${rounds}`);
   }
   return Object.fromEntries([...times].map(([name, list]) => [name, median(list)]));
 }
