@@ -1,7 +1,7 @@
 /**
- * `npm run bench [-- --json] [--quick] [--only normal|lifted]`: what Countersign costs, as ratios to plain Temporal and to a hand-written
+ * `npm run bench [-- --json] [--quick] [--only normal|lifted] [--memory]`: what Countersign costs, as ratios to plain Temporal and to a hand-written
  * look up, dispatch, record workflow, measured in one interleaved run. Twice: as the dev server is, and with its limit of
- * one step per 50 ms lifted, which shows costs that the limit hides.
+ * one step per 50 ms lifted, which shows costs that the limit hides. With `--memory`, stores that are no disk show what is left.
  */
 import { DefaultLogger, Runtime } from '@temporalio/worker';
 import { carrierWorkflowId } from '../src/rules/plans/identity';
@@ -126,12 +126,18 @@ async function main(args: readonly string[]): Promise<void> {
     logger: new DefaultLogger('ERROR'),
   });
   const only = args.includes('--only') ? args[args.indexOf('--only') + 1] : undefined;
+  const inMemory = args.includes('--memory');
   const wanted = (name: string): boolean => only === undefined || only === name;
   say('as the dev server is (one step per 50 ms and workflow):');
-  const normal = wanted('normal') ? await withBench(false, (bench) => measure(bench, rounds)) : null;
+  const normal = wanted('normal')
+    ? await withBench({ lifted: false, inMemory }, (bench) => measure(bench, rounds))
+    : null;
   say('with the limit lifted:');
   const lifted = wanted('lifted')
-    ? await withBench(true, async (bench) => ({ ...(await measure(bench, rounds)), events: await events(bench) }))
+    ? await withBench({ lifted: true, inMemory }, async (bench) => ({
+        ...(await measure(bench, rounds)),
+        events: await events(bench),
+      }))
     : null;
   const report = {
     ratios: normal?.ratios ?? null,

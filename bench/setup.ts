@@ -6,11 +6,12 @@ import os from 'node:os';
 import path from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { NativeConnection, Worker } from '@temporalio/worker';
-import { CountersignPlugin } from '../src';
+import { CountersignPlugin, type Store } from '../src';
 import { fileStore } from '../src/adapters/stores';
 import { PlanClient, type GovernedPlan } from '../src/client';
 import { startDevServer } from '../src/testing/dev-server';
 import { benchActivities } from './activities';
+import { BenchMemoryStore } from './memory-store';
 import { BenchSink } from './sink';
 
 const TASK_QUEUE = 'bench';
@@ -27,7 +28,14 @@ export interface Bench {
   events(workflowId: string): Promise<number>;
 }
 
-export async function withBench<T>(lifted: boolean, body: (bench: Bench) => Promise<T>): Promise<T> {
+export interface BenchOptions {
+  /** Without the server's limit of one step per 50 ms and workflow. */
+  readonly lifted: boolean;
+  /** Without a disk, which leaves what everything else costs. */
+  readonly inMemory: boolean;
+}
+
+export async function withBench<T>({ lifted, inMemory }: BenchOptions, body: (bench: Bench) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'countersign-bench-'));
   const server = await startDevServer(
     lifted ? { dynamicConfig: { 'history.transferProcessorMaxPollRPS': 10_000 } } : {},
@@ -36,13 +44,14 @@ export async function withBench<T>(lifted: boolean, body: (bench: Bench) => Prom
   const connection = await Connection.connect({ address: server.address });
   try {
     const sink = new BenchSink();
-    const store = fileStore(path.join(folder, 'journal'), { createRoot: true });
-    const contents = fileStore(path.join(folder, 'contents'), { createRoot: true });
+    const storeAt = (name: string): Store =>
+      inMemory ? new BenchMemoryStore() : fileStore(path.join(folder, name), { createRoot: true });
+    const [store, contents, records] = [storeAt('journal'), storeAt('contents'), storeAt('records')];
     const worker = await Worker.create({
       connection: native,
       taskQueue: TASK_QUEUE,
       workflowsPath: require.resolve('./workflows'),
-      activities: { ...benchActivities(sink, fileStore(path.join(folder, 'records'), { createRoot: true })) },
+      activities: { ...benchActivities(sink, records) },
       plugins: [new CountersignPlugin({ store, contents, effects: [{ toolId: TOOL, sink }], development: true })],
     });
     const client = new Client({ connection });
