@@ -3,7 +3,7 @@
  * can be erased without touching the journal.
  */
 import { randomBytes } from 'node:crypto';
-import type { Store } from '../ports';
+import { StoreError, type Store } from '../ports';
 import { contentEnvelope, openContent, openOperation, resultEnvelope, type Envelope } from '../rules/plans/envelope';
 import { sha256Digest } from '../rules/recovery';
 import { Refusal } from '../rules/refusal';
@@ -23,7 +23,7 @@ export class Contents {
 
   /** The secret that salts every digest of a run, or null while nobody has made it. */
   async knownSalt(runId: string): Promise<string | null> {
-    const stored = await this.store.read(`salts/${runId}`);
+    const stored = await this.read(`salts/${runId}`);
     return stored === null ? null : decode(stored);
   }
 
@@ -79,14 +79,14 @@ export class Contents {
   }
 
   async settledResult(idempotencyKey: string): Promise<string | null> {
-    const bytes = await this.store.read(`recalled/${idempotencyKey}`);
+    const bytes = await this.read(`recalled/${idempotencyKey}`);
     return bytes === null ? null : decode(bytes);
   }
 
   /** The first of the entries that is there, once its bytes are those of the digest. */
   private async text(paths: readonly string[], digest: string): Promise<string | null> {
     for (const path of paths) {
-      const bytes = await this.store.read(path);
+      const bytes = await this.read(path);
       if (bytes === null) continue;
       if (sha256Digest(bytes) === digest) return decode(bytes);
       throw new Refusal(
@@ -96,6 +96,16 @@ export class Contents {
       );
     }
     return null;
+  }
+
+  /** What is there and cannot be what was put is missing, not absent: a person has to restore it. */
+  private async read(path: string): Promise<Uint8Array | null> {
+    try {
+      return await this.store.read(path);
+    } catch (fault) {
+      if (!(fault instanceof StoreError) || fault.code !== 'store_unsafe_entry') throw fault;
+      throw new Refusal('content_missing', fault.message.replace(`${fault.code}: `, ''));
+    }
   }
 
   /** Stores a result and answers the digest that stands for it. */

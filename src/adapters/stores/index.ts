@@ -2,3 +2,7 @@
 export { checkpointFolderView, type FolderOnDisk } from './checkpoint-folder-view';
 export { CheckpointJournal, type CheckpointJournalOptions, type JournalContent } from './checkpoint-journal';
 export { fileStore, FileStore, type FileStoreOptions } from './file-store';
+export { type ContentKeys, type KeyRing } from './content-keys';
+export { contentKeysFromFile } from './content-key-file';
+export { rotateContentKeys, type Rotated } from './data-keys';
+export { encryptedContents, type EncryptedContentsOptions } from './encrypted-contents';
