@@ -5,11 +5,15 @@
 import { statSync } from 'node:fs';
 import { Option, type Command } from 'commander';
 import { fileStore, type FileStore } from '../adapters/stores';
+import type { ContentStore } from '../ports';
+import { withContentKeys } from './content-keys';
 import { CliError } from './failure';
 
 export interface Settings {
   readonly journal?: string;
   readonly contents?: string;
+  /** File of the key ring of an encrypted content store. */
+  readonly contentKeys?: string;
   readonly taskQueue: string;
 }
 
@@ -19,6 +23,8 @@ export const OPTIONS = {
     new Option('--contents <dir>', 'their content store; default: the journal’s name with "-contents"').env(
       'COUNTERSIGN_CONTENTS',
     ),
+  contentKeys: () =>
+    new Option('--content-keys <file>', 'the key ring of an encrypted content store').env('COUNTERSIGN_CONTENT_KEYS'),
   taskQueue: () =>
     new Option('--task-queue <name>', 'task queue of the workers that have the plan’s sinks')
       .env('COUNTERSIGN_TASK_QUEUE')
@@ -27,6 +33,7 @@ export const OPTIONS = {
 
 export function withOptions(command: Command, ...names: readonly (keyof typeof OPTIONS)[]): Command {
   for (const name of names) command.addOption(OPTIONS[name]());
+  if (names.includes('contents')) command.addOption(OPTIONS.contentKeys());
   return command;
 }
 
@@ -54,7 +61,12 @@ export function hasContents({ journal, contents }: Pick<Settings, 'journal' | 'c
 }
 
 /** Never makes the folder: a mistyped name must not become an empty store. */
-export function contentStore(settings: Pick<Settings, 'journal' | 'contents'>): FileStore {
+export function contentStore(settings: Pick<Settings, 'journal' | 'contents' | 'contentKeys'>): ContentStore {
+  return withContentKeys(rawContentStore(settings), settings.contentKeys);
+}
+
+/** As it is kept: of an encrypted one, the encrypted entries. */
+export function rawContentStore(settings: Pick<Settings, 'journal' | 'contents'>): ContentStore {
   return fileStore(existing(contentsFolder(settings), 'contents', 'the content store'));
 }
 

@@ -11,11 +11,12 @@ import { CliError } from '../failure';
 import { counted, type Answer } from '../output';
 import { namedRun } from '../plan-file';
 import type { Context, Register } from '../command';
-import { contentStore, journalStore } from '../settings';
+import { OPTIONS, contentStore, journalStore } from '../settings';
 
 interface ExportOptions {
   readonly out: string;
   readonly contents?: string;
+  readonly contentKeys?: string;
 }
 
 export const exportCommand: Register = (program, act) => {
@@ -27,6 +28,7 @@ export const exportCommand: Register = (program, act) => {
     .requiredOption('-o, --out <file>', 'a new file')
     // No variable names it: contents must not go along by accident.
     .option('--contents <dir>', 'also write operations and results from this content store; then keep the file as safe')
+    .addOption(OPTIONS.contentKeys())
     .action(act('export', exportIt));
 };
 
@@ -38,7 +40,7 @@ async function exportIt(_context: Context, folder: string, run: string, options:
   const journalId = await journal.id();
   const plan = await journal.plan(runId);
   if (plan === null) throw new Refusal('unknown_run', `journal ${journalId} holds no such run`, runId);
-  const contents = options.contents === undefined ? null : contentStore({ contents: options.contents });
+  const contents = options.contents === undefined ? null : contentStore({ ...options });
   const written = await exportRun(store, contents, runId, out).catch((fault: unknown) => {
     const { code } = fault as NodeJS.ErrnoException;
     if (code === 'EEXIST') throw new CliError('output_exists', `${out} is there already; choose another name`, 'out');

@@ -9,6 +9,7 @@ import { RecoveryCheckpoint, isRunId } from '../../rules/recovery';
 import { Refusal } from '../../rules/refusal';
 import { importRun, openExport } from '../../transfer';
 import { diskView, type JournalView } from '../../verify';
+import { withContentKeys } from '../content-keys';
 import { CliError } from '../failure';
 import { counted, table, type Answer } from '../output';
 import type { Context, Register } from '../command';
@@ -29,14 +30,14 @@ export const journalCommand: Register = (program, act) => {
   addCopy(journal, act);
 };
 
-interface InitOptions extends Pick<Settings, 'contents'> {
+interface InitOptions extends Pick<Settings, 'contents' | 'contentKeys'> {
   readonly from?: string;
 }
 
 async function makeJournal(_context: Context, dir: string, options: InitOptions): Promise<Answer> {
   const folder = journalFolder({ journal: dir });
   const contents = options.contents ?? contentsBeside(folder);
-  if (options.from !== undefined) return placeExport(options.from, folder, contents);
+  if (options.from !== undefined) return placeExport(options.from, folder, contents, options.contentKeys);
   refuseForeign(folder);
   const made = await initJournal(fileStore(folder, { createRoot: true }));
   await fileStore(contents, { createRoot: true }).list('');
@@ -44,10 +45,15 @@ async function makeJournal(_context: Context, dir: string, options: InitOptions)
   return { data: { ...made, contents }, lines: [`journal ${made.journalId} ${done}`, `contents go to ${contents}`] };
 }
 
-async function placeExport(file: string, folder: string, contents: string): Promise<Answer> {
+async function placeExport(
+  file: string,
+  folder: string,
+  contents: string,
+  contentKeys: string | undefined,
+): Promise<Answer> {
   refuseNoFile(file);
   const store = fileStore(folder, { createRoot: true });
-  const beside = fileStore(contents, { createRoot: true });
+  const beside = withContentKeys(fileStore(contents, { createRoot: true }), contentKeys);
   return openExport(file, async (exported) => {
     const placed = await importRun(exported, store, beside);
     await beside.list('');
