@@ -6,3 +6,12 @@ export { type ContentKeys, type KeyRing } from './content-keys';
 export { contentKeysFromFile } from './content-key-file';
 export { rotateContentKeys, type Rotated } from './data-keys';
 export { encryptedContents, type EncryptedContentsOptions } from './encrypted-contents';
+export {
+  PostgresContentStore,
+  postgresContentStore,
+  PostgresStore,
+  postgresStore,
+  type PostgresStoreOptions,
+} from './postgres-store';
+export { type PostgresConnection, type PostgresLimits, type PostgresTls } from './postgres-connection';
+export { migratePostgresStore, type PostgresMigrated, type PostgresMigrationOptions } from './postgres-migration';

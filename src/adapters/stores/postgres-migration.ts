@@ -1,0 +1,99 @@
+/**
+ * Makes the tables of a PostgreSQL store, or brings older ones up to date.
+ *
+ * Invariant: it happens in one transaction under a lock, so it may be asked at any time, from many places, and again; tables of a
+ * newer version, and those of something else, are left alone.
+ */
+import { StoreError } from '../../ports';
+import { checkedSchema, DEFAULT_SCHEMA, parsePostgresAddress } from './postgres-address';
+import { type PostgresConnection, type PostgresLimits, withConnection } from './postgres-connection';
+import { postgresFault } from './postgres-fault';
+import { grants, MIGRATIONS } from './postgres-schema';
+
+export interface PostgresMigrationOptions extends PostgresLimits {
+  /** As the owner of the tables, who may make them: not the user of the workers. */
+  readonly connection: string | PostgresConnection;
+  /** @default that of the address, else 'countersign' */
+  readonly schema?: string;
+  /** The role of the workers; it is granted what they need: to read and to add, and to erase contents. */
+  readonly grantTo?: string;
+}
+
+export interface PostgresMigrated {
+  /** What was there before; 0 for nothing. */
+  readonly from: number;
+  readonly to: number;
+}
+
+const ROLE_NAME = /^[A-Za-z_][A-Za-z0-9_$-]{0,62}$/;
+
+export async function migratePostgresStore(options: PostgresMigrationOptions): Promise<PostgresMigrated> {
+  const { connection, schema: named } = located(options);
+  const schema = `"${named}"`;
+  const role = options.grantTo;
+  if (role !== undefined && !ROLE_NAME.test(role)) {
+    throw new StoreError(
+      'store_invalid_path',
+      'the role to grant to is no plain name; grant by hand, see docs/stores.md',
+    );
+  }
+  try {
+    return await withConnection(connection, options, async (run) => {
+      await run('BEGIN');
+      await run(`SELECT pg_advisory_xact_lock(hashtextextended('countersign:' || $1, 0))`, [named]);
+      const there = await run('SELECT 1 FROM pg_namespace WHERE nspname = $1', [named]);
+      if (there.length === 0) await run(`CREATE SCHEMA ${schema}`);
+      const from = await versionOf(run, schema);
+      for (const [index, migrate] of MIGRATIONS.entries()) {
+        if (index < from) continue;
+        await run(migrate(schema));
+        await run(`INSERT INTO ${schema}.version (version) VALUES ($1)`, [index + 1]);
+      }
+      if (role !== undefined) await run(grants(schema, `"${role}"`));
+      await run('COMMIT');
+      return { from, to: MIGRATIONS.length };
+    });
+  } catch (fault) {
+    throw postgresFault(fault, 'the migration', named);
+  }
+}
+
+export function located(options: { readonly connection: string | PostgresConnection; readonly schema?: string }): {
+  readonly connection: PostgresConnection;
+  readonly schema: string;
+} {
+  const given = typeof options.connection === 'string' ? { address: options.connection } : options.connection;
+  const { address, ...parts } = given;
+  const of = address === undefined ? null : parsePostgresAddress(address);
+  const schema = checkedSchema(options.schema ?? of?.schema ?? DEFAULT_SCHEMA);
+  return { connection: { ...of?.connection, ...parts }, schema };
+}
+
+async function versionOf(
+  run: (text: string) => Promise<readonly (readonly (string | null)[])[]>,
+  schema: string,
+): Promise<number> {
+  const [[own, foreign] = []] = await run(
+    `SELECT to_regclass('${schema}.version'), coalesce(to_regclass('${schema}.entries'), to_regclass('${schema}.contents'))`,
+  );
+  if ((own ?? null) === null && (foreign ?? null) === null) {
+    await run(`CREATE TABLE ${schema}.version (version int PRIMARY KEY, made_at timestamptz NOT NULL DEFAULT now())`);
+    return 0;
+  }
+  const columns = await run(
+    `SELECT 1 FROM information_schema.columns WHERE table_schema = '${schema.slice(1, -1)}' AND table_name = 'version' AND column_name = 'made_at'`,
+  );
+  if ((own ?? null) === null || columns.length === 0) {
+    throw new StoreError(
+      'store_unsafe_entry',
+      `schema ${schema} holds tables of something else; a store needs a schema of its own`,
+    );
+  }
+  const [[found] = []] = await run(`SELECT coalesce(max(version), 0)::text FROM ${schema}.version`);
+  const version = Number(found);
+  if (version <= MIGRATIONS.length) return version;
+  throw new StoreError(
+    'store_unavailable',
+    `schema ${schema} is of version ${version}, newer than the ${MIGRATIONS.length} known here; use a newer countersign`,
+  );
+}
