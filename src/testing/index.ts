@@ -7,6 +7,7 @@ export { FAULT_KINDS, type Fault, type FaultKind } from './faults';
 export { type FhirServer, type FhirServerOptions, startFhirServer } from './fhir-server';
 export { startIdempotencyServer } from './idempotency-server';
 export { type SinkServer, type SinkServerOptions } from './sink-server';
+export * from './conformance';
 export { storeConformance, type ConformanceCase, type StoreHarness } from './store-conformance';
 export { recordHistory, type RecordedHistory } from './history-file';
 export {

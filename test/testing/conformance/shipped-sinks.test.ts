@@ -1,0 +1,138 @@
+/**
+ * The sinks that need nothing but Node, against the kit.
+ *
+ * - Every case of the kit is kept by the counting sinks, the HTTP sink, the FHIR sink in both modes and the command sink.
+ * - What is not applicable is so for the reason that is written here, and for no other.
+ */
+import { afterAll, beforeAll, describe } from 'vitest';
+import { fhirSink, httpSink } from '../../../src/adapters/sinks';
+import {
+  countingSink,
+  type CountingMode,
+  type FhirServer,
+  sinkConformance,
+  type SinkFixture,
+  type SinkServer,
+  startCountingServer,
+  startFhirServer,
+  startIdempotencyServer,
+} from '../../../src/testing';
+import { conforms, type Expected } from '../../support/conformance';
+
+const UNCLAIMED = /^the sink does not claim to enforce keys$/;
+const BLIND = /^the sink has no look-up$/;
+const QUICK = { patienceMs: 600, marginMs: 3_000 };
+const LIMITS = { deadlineMs: 5_000, settleMs: 1_500 };
+
+describe.each<[CountingMode, Expected]>([
+  ['enforcing', { stale_read: /no read that a cache/ }],
+  ['lookup', { two_senders: UNCLAIMED, late_original: UNCLAIMED, stale_read: /no read that a cache/ }],
+  [
+    'blind',
+    {
+      two_senders: UNCLAIMED,
+      late_original: UNCLAIMED,
+      lookup_timeout: BLIND,
+      lookup_lost: BLIND,
+      lookup_error: BLIND,
+      lookup_garbage: BLIND,
+      stale_read: BLIND,
+    },
+  ],
+])('the counting sink, %s', (mode, expected) => {
+  let server: SinkServer;
+  beforeAll(async () => {
+    server = await startCountingServer();
+  });
+  afterAll(() => server.close());
+  const fixture = (): SinkFixture => ({
+    ...QUICK,
+    target: { url: server.url },
+    operation: (text) => ({ note: text }),
+    writes: ({ idempotencyKey }) => server.counts(idempotencyKey).writes,
+  });
+  conforms(
+    sinkConformance(({ url }) => countingSink({ url, mode, ...LIMITS }), fixture),
+    {
+      none: /no start-up self-test/,
+      refusal: /no operation that the sink refuses/,
+      duplicate_rows: mode === 'blind' ? BLIND : /no second write can be made/,
+      expired_key: /cannot be aged/,
+      ignored_filter: mode === 'blind' ? BLIND : /filters by nothing/,
+      ...expected,
+    },
+  );
+});
+
+describe('the HTTP sink', () => {
+  let server: SinkServer;
+  beforeAll(async () => {
+    server = await startIdempotencyServer();
+  });
+  afterAll(() => server.close());
+  const fixture = (): SinkFixture => ({
+    ...QUICK,
+    target: { url: server.url },
+    secrets: ['a-bearer-token'],
+    operation: (text) => ({ amount: 5, note: text }),
+    refused: (text) => [{ amount: -1, note: text }],
+    writes: ({ idempotencyKey }) => server.counts(idempotencyKey).writes,
+  });
+  conforms(
+    sinkConformance(
+      ({ url }) =>
+        httpSink({
+          name: 'operations',
+          url: `${url}/operations`,
+          digestHeader: 'operation-digest',
+          credentials: () => ({ authorization: 'Bearer a-bearer-token' }),
+          // The service takes anything, so what is refused is what cannot be rendered.
+          body: (operation) => {
+            if (Array.isArray(operation)) throw new Error(`not an order: ${JSON.stringify(operation)}`);
+            return operation;
+          },
+          lookup: { url: `${url}/operations/{key}` },
+          selfTest: { operation: { amount: 0 } },
+          ...LIMITS,
+        }),
+      fixture,
+    ),
+    {
+      duplicate_rows: /no second write can be made/,
+      expired_key: /cannot be aged/,
+      ignored_filter: /filters by nothing/,
+    },
+  );
+});
+
+describe.each<['put' | 'conditional_create', Expected]>([
+  ['put', { two_senders: UNCLAIMED, late_original: UNCLAIMED, ignored_filter: /filters by nothing/ }],
+  ['conditional_create', {}],
+])('the FHIR sink, %s', (mode, expected) => {
+  let server: FhirServer;
+  const system = 'https://conformance.example/effects';
+  beforeAll(async () => {
+    server = await startFhirServer();
+  });
+  afterAll(() => server.close());
+  const observation = (text: string): Record<string, unknown> => ({
+    resourceType: 'Observation',
+    status: 'final',
+    code: { text },
+  });
+  const fixture = (): SinkFixture => ({
+    ...QUICK,
+    target: { url: server.baseUrl },
+    operation: observation,
+    refused: (text) => ({ resourceType: 'not a type', text }),
+    writes: ({ idempotencyKey }) => server.counts(idempotencyKey).writes,
+  });
+  conforms(
+    sinkConformance(({ url }) => fhirSink({ name: 'fhir', baseUrl: url, mode, system, ...LIMITS }), fixture),
+    {
+      ...expected,
+      duplicate_rows: /no second write can be made/,
+      expired_key: /cannot be aged/,
+    },
+  );
+});
