@@ -7,6 +7,7 @@ export { defineEffect, type DefinedEffect, type EffectOptions } from './effects'
 export { putContent, readContent } from './refs';
 export type { OrRef, Ref } from './rules/calls/ref';
 export { initJournal, type JournalMade } from './journal-init';
+export { eraseContents, type Erased, type EraseOptions } from './erase-contents';
 export type { ApprovalPolicy } from './activities/engine';
 export type { ApprovalDeadline, ApprovalRule, DeadlineAction } from './rules/receipts/approval-rule';
 export {

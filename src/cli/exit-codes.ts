@@ -66,6 +66,8 @@ export const REFUSED_EXITS: Record<RefusalCode, ExitName> = {
   invalid_arguments: 'invalid_input',
   plan_too_large: 'invalid_input',
   unknown_run: 'invalid_input',
+  run_open: 'conflict',
+  journal_retired: 'denied',
   journal_missing: 'invalid_input',
   plan_conflict: 'conflict',
   wrong_journal: 'conflict',

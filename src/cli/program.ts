@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { approvalsCommand } from './commands/approvals';
+import { contentsCommand } from './commands/contents';
 import { exportCommand } from './commands/export';
 import { inspectCommand } from './commands/inspect';
 import { journalCommand } from './commands/journal';
@@ -33,6 +34,7 @@ const COMMANDS: readonly Register[] = [
   verifyCommand,
   exportCommand,
   journalCommand,
+  contentsCommand,
   keysCommand,
   approvalsCommand,
   reviewsCommand,

@@ -17,6 +17,8 @@ export const REFUSAL_CODES = [
   'content_missing',
   'not_the_plans_workflow',
   'unknown_run',
+  'run_open',
+  'journal_retired',
   'stale_head',
   'chain_divergence',
   'receipt_malformed',

@@ -10,6 +10,7 @@ import { contentEntries, runIds } from './run-entries';
 export { openExport } from './open-export';
 export { readExport, type ByteSource, type ExportedRun } from './read-export';
 export { exportRun, type Exported } from './write-export';
+export { contentPaths, runIds } from './run-entries';
 export type { Placed, PlacedAs } from './place-run';
 
 /** Places an exported run, and its contents where both sides have them, under the journal id that it carries. */

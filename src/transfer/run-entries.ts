@@ -106,20 +106,31 @@ function claimedBy(bytes: Uint8Array): string | null {
 
 /** What a run needs of a content store: its salt, its operations, and the results that its slots name. */
 export async function contentEntries(journal: Store, contents: Store, runId: string): Promise<readonly string[]> {
-  const read = new Journal(journal);
-  const plan = await read.plan(runId);
-  const wanted = new Set([`salts/${runId}`]);
-  for (const { operationDigest } of plan?.effects ?? []) wanted.add(`operations/${hex(operationDigest)}`);
-  for (const key of await read.keysWithSlots(runId)) {
-    const recalled = await contents.read(`recalled/${key}`);
-    if (recalled !== null) wanted.add(`recalled/${key}`).add(`results/${hex(new TextDecoder().decode(recalled))}`);
-    for (const { end } of await read.slots(runId, key)) {
-      if (end?.resultDigest != null) wanted.add(`results/${hex(end.resultDigest)}`);
+  const present: string[] = [];
+  const wanted = await contentPaths(journal, (path) => contents.read(path), runId);
+  for (const path of wanted) if ((await contents.read(path)) !== null) present.push(path);
+  return present;
+}
+
+/** Where the contents of a run stand, as far as they are there; in byte order. `read` answers null for what is not. */
+export async function contentPaths(
+  journal: Store,
+  read: (path: string) => Promise<Uint8Array | null>,
+  runId: string,
+): Promise<readonly string[]> {
+  const from = new Journal(journal);
+  const plan = await from.plan(runId);
+  const paths = new Set([`salts/${runId}`]);
+  for (const { operationDigest } of plan?.effects ?? []) paths.add(`operations/${hex(operationDigest)}`);
+  for (const key of await from.keysWithSlots(runId)) {
+    paths.add(`recalled/${key}`);
+    const recalled = await read(`recalled/${key}`);
+    if (recalled !== null) paths.add(`results/${hex(new TextDecoder().decode(recalled))}`);
+    for (const { end } of await from.slots(runId, key)) {
+      if (end?.resultDigest != null) paths.add(`results/${hex(end.resultDigest)}`);
     }
   }
-  const present: string[] = [];
-  for (const path of [...wanted].sort()) if ((await contents.read(path)) !== null) present.push(path);
-  return present;
+  return [...paths].sort();
 }
 
 const hex = (digest: string): string => digest.slice(digest.indexOf(':') + 1);

@@ -11,7 +11,7 @@ export interface Ran {
 }
 
 const root = path.resolve(__dirname, '../..');
-const VARIABLES = ['COUNTERSIGN_JOURNAL', 'COUNTERSIGN_CONTENTS', 'COUNTERSIGN_TASK_QUEUE'];
+const VARIABLES = ['COUNTERSIGN_JOURNAL', 'COUNTERSIGN_CONTENTS', 'COUNTERSIGN_CONTENT_KEYS', 'COUNTERSIGN_TASK_QUEUE'];
 
 export async function cli(...args: readonly string[]): Promise<Ran> {
   for (const name of VARIABLES) delete process.env[name];

@@ -25,6 +25,8 @@ const OF_REFUSAL: Record<RefusalCode, GovernedErrorCode> = {
   content_missing: 'service_failed',
   not_the_plans_workflow: 'service_failed',
   unknown_run: 'input_invalid',
+  run_open: 'state_conflict',
+  journal_retired: 'service_result_invalid',
   stale_head: 'state_conflict',
   chain_divergence: 'service_result_invalid',
   receipt_malformed: 'receipt_invalid',
