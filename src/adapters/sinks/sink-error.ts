@@ -9,6 +9,7 @@ const SENTENCES = {
     'The call was given up at its deadline or because the worker stops; whether it took effect is unknown.',
   connection_lost: 'The connection broke before the answer was complete.',
   not_reachable: 'No connection could be made.',
+  not_encrypted: 'The server does not offer the encryption without which nothing is sent to it.',
   answer_too_large: 'The answer is larger than this sink accepts; raise its limit.',
   answer_invalid: 'The answer does not have the form that this sink was declared with.',
   unexpected_status: 'The sink answered with a status that proves nothing about the effect.',
