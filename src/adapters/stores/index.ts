@@ -15,3 +15,7 @@ export {
 } from './postgres-store';
 export { type PostgresConnection, type PostgresLimits, type PostgresTls } from './postgres-connection';
 export { migratePostgresStore, type PostgresMigrated, type PostgresMigrationOptions } from './postgres-migration';
+export { type S3Connection, type S3Credentials } from '../s3/s3-connection';
+export { isS3Address, parseS3Address } from './s3-address';
+export { S3ContentStore, s3ContentStore, S3Store, s3Store, type S3StoreOptions } from './s3-store';
+export { type Closable, openContentStore, openStore, type OpenStoreOptions } from './open-store';

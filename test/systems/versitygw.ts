@@ -1,0 +1,57 @@
+/**
+ * versitygw, an S3 server over a folder, built from the Go module proxy: conditional PUTs with one winner, real resets and real
+ * versions. Invariant: as of `ServerProcess`; built once a machine.
+ */
+import { execFileSync } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import path from 'node:path';
+import { type Missing } from './available';
+import { cachedBuild } from './cached-build';
+import { ACCESS, answersHttp, REGION, S3Server } from './s3-server';
+import { ServerProcess } from './server-process';
+
+const VERSION = 'v1.8.0';
+const BUILD_WITHIN_MS = 10 * 60_000;
+
+export interface VersitygwOptions {
+  /** Lets buckets keep versions. @default false */
+  readonly versions?: boolean;
+}
+
+export async function startVersitygw({ versions = false }: VersitygwOptions = {}): Promise<S3Server | Missing> {
+  const program = findVersitygw();
+  if (typeof program !== 'string') return program;
+  const server = await ServerProcess.open({
+    name: 'versitygw',
+    command: (port, folder) => {
+      const [data, kept] = [path.join(folder, 'data'), path.join(folder, 'versions')];
+      for (const made of [data, kept]) mkdirSync(made, { recursive: true });
+      const flags = ['--quiet', '--keep-alive', '--region', REGION, '--port', `127.0.0.1:${port}`];
+      return [program, ...flags, 'posix', ...(versions ? ['--versioning-dir', kept] : []), data];
+    },
+    env: { ROOT_ACCESS_KEY_ID: ACCESS.accessKeyId, ROOT_SECRET_ACCESS_KEY: ACCESS.secretAccessKey },
+    answers: answersHttp,
+    readyWithinMs: 30_000,
+  });
+  return new S3Server(server);
+}
+
+function findVersitygw(): string | Missing {
+  try {
+    const folder = cachedBuild(`versitygw-${VERSION}-${process.platform}-${process.arch}`, (made) => {
+      execFileSync('go', ['install', `github.com/versity/versitygw/cmd/versitygw@${VERSION}`], {
+        env: { ...process.env, GOBIN: made, GOFLAGS: '' },
+        stdio: ['ignore', 'ignore', 'pipe'],
+        timeout: BUILD_WITHIN_MS,
+      });
+    });
+    return path.join(folder, 'versitygw');
+  } catch (fault) {
+    const noGo = (fault as NodeJS.ErrnoException).code === 'ENOENT';
+    return {
+      missing: noGo
+        ? 'it is built with Go, which is not installed; install Go 1.24 or newer and put "go" on the PATH'
+        : `it could not be built with "go install …/versitygw@${VERSION}"; give access to the Go module proxy`,
+    };
+  }
+}
