@@ -6,9 +6,9 @@
  */
 import { StoreError } from '../../ports';
 import { checkedSchema, DEFAULT_SCHEMA, parsePostgresAddress } from './postgres-address';
-import { type PostgresConnection, type PostgresLimits, withConnection } from './postgres-connection';
+import { type PostgresConnection, type PostgresLimits, type Row, withConnection } from './postgres-connection';
 import { postgresFault } from './postgres-fault';
-import { grants, MIGRATIONS } from './postgres-schema';
+import { grants, makeVersion, MIGRATIONS, OURS } from './postgres-schema';
 
 export interface PostgresMigrationOptions extends PostgresLimits {
   /** As the owner of the tables, who may make them: not the user of the workers. */
@@ -43,7 +43,8 @@ export async function migratePostgresStore(options: PostgresMigrationOptions): P
       await run(`SELECT pg_advisory_xact_lock(hashtextextended('countersign:' || $1, 0))`, [named]);
       const there = await run('SELECT 1 FROM pg_namespace WHERE nspname = $1', [named]);
       if (there.length === 0) await run(`CREATE SCHEMA ${schema}`);
-      const from = await versionOf(run, schema);
+      const from = await versionOf(run, named);
+      if (from === 0) await run(makeVersion(schema));
       for (const [index, migrate] of MIGRATIONS.entries()) {
         if (index < from) continue;
         await run(migrate(schema));
@@ -69,31 +70,39 @@ export function located(options: { readonly connection: string | PostgresConnect
   return { connection: { ...of?.connection, ...parts }, schema };
 }
 
-async function versionOf(
-  run: (text: string) => Promise<readonly (readonly (string | null)[])[]>,
-  schema: string,
+type Run = (text: string, values?: readonly string[]) => Promise<readonly Row[]>;
+
+/** The version of the tables that are there; 0 for none. */
+export async function postgresStoreVersion(
+  options: Pick<PostgresMigrationOptions, 'connection' | 'schema'> & PostgresLimits,
 ): Promise<number> {
-  const [[own, foreign] = []] = await run(
-    `SELECT to_regclass('${schema}.version'), coalesce(to_regclass('${schema}.entries'), to_regclass('${schema}.contents'))`,
-  );
-  if ((own ?? null) === null && (foreign ?? null) === null) {
-    await run(`CREATE TABLE ${schema}.version (version int PRIMARY KEY, made_at timestamptz NOT NULL DEFAULT now())`);
-    return 0;
+  const { connection, schema } = located(options);
+  try {
+    return await withConnection(connection, options, (run) => versionOf(run, schema));
+  } catch (fault) {
+    throw postgresFault(fault, 'the look at schema', schema);
   }
-  const columns = await run(
-    `SELECT 1 FROM information_schema.columns WHERE table_schema = '${schema.slice(1, -1)}' AND table_name = 'version' AND column_name = 'made_at'`,
+}
+
+/** Tables of another program, and those of a newer version of this one, are refused. */
+async function versionOf(run: Run, schema: string): Promise<number> {
+  const rows = await run(
+    `SELECT relname, obj_description(pg_class.oid, 'pg_class') FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+     WHERE nspname = $1 AND relname IN ('version', 'entries', 'contents')`,
+    [schema],
   );
-  if ((own ?? null) === null || columns.length === 0) {
+  if (rows.length === 0) return 0;
+  if (!rows.some(([name, description]) => name === 'version' && description === OURS)) {
     throw new StoreError(
       'store_unsafe_entry',
-      `schema ${schema} holds tables of something else; a store needs a schema of its own`,
+      `schema "${schema}" holds tables of something else; a store needs a schema of its own`,
     );
   }
-  const [[found] = []] = await run(`SELECT coalesce(max(version), 0)::text FROM ${schema}.version`);
+  const [[found] = []] = await run(`SELECT coalesce(max(version), 0)::text FROM "${schema}".version`);
   const version = Number(found);
   if (version <= MIGRATIONS.length) return version;
   throw new StoreError(
     'store_unavailable',
-    `schema ${schema} is of version ${version}, newer than the ${MIGRATIONS.length} known here; use a newer countersign`,
+    `schema "${schema}" is of version ${version}, newer than the ${MIGRATIONS.length} known here; use a newer countersign`,
   );
 }

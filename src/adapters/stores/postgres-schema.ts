@@ -10,6 +10,13 @@ import { UNSAFE_ENTRY_STATE, UNSAFE_SERVER_STATE } from './postgres-fault';
 /** Journals and contents: the one never loses a row, the other can be erased. */
 export type PostgresTable = 'entries' | 'contents';
 
+/** Said by the server of the table that tells the version, so that no table of another program passes for it. */
+export const OURS = 'countersign store';
+
+export const makeVersion = (schema: string): string => `
+  CREATE TABLE IF NOT EXISTS ${schema}.version (version int PRIMARY KEY, made_at timestamptz NOT NULL DEFAULT now());
+  COMMENT ON TABLE ${schema}.version IS '${OURS}'`;
+
 /** Each makes what the one before it made newer; none is ever changed once it was released. */
 export const MIGRATIONS: readonly ((schema: string) => string)[] = [
   (schema: string): string => `

@@ -1,11 +1,11 @@
 /**
- * A process that works on a file store as its parent says: one message an action, one message an answer.
- * Arguments: the root, and optionally the step of a create at which it kills itself.
+ * A process that works on a store as its parent says: one message an action, one message an answer.
+ * Arguments: the store's address, and optionally the step of a create in a folder at which it kills itself.
  */
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import { becomeUnprivileged } from '../../../scripts/vectors/unprivileged';
-import { fileStore } from '../../../src/adapters/stores';
+import { fileStore, openContentStore, openStore } from '../../../src/adapters/stores';
 import { bytes, text } from './values';
 
 export type Action =
@@ -18,11 +18,15 @@ export type Action =
 
 if (process.env.RUN_UNPRIVILEGED) becomeUnprivileged();
 const [root, killAt] = process.argv.slice(2);
-const store = fileStore(root as string, {
-  onStep: (step) => {
-    if (step === killAt) process.kill(process.pid, 'SIGKILL');
-  },
-});
+const address = root as string;
+const store =
+  killAt === undefined
+    ? openStore(address)
+    : fileStore(address, {
+        onStep: (step) => {
+          if (step === killAt) process.kill(process.pid, 'SIGKILL');
+        },
+      });
 const held: number[] = [];
 
 async function perform(action: Action): Promise<unknown> {
@@ -38,7 +42,7 @@ async function perform(action: Action): Promise<unknown> {
     case 'read':
       return text(await store.read(action.entry));
     case 'delete':
-      return store.delete(action.entry);
+      return openContentStore(address).delete(action.entry);
     case 'list':
       return store.list(action.prefix);
     case 'exhaust':
