@@ -40,6 +40,7 @@ export async function migratePostgresStore(options: PostgresMigrationOptions): P
   try {
     return await withConnection(connection, options, async (run) => {
       await run('BEGIN');
+      await run('SET LOCAL synchronous_commit = on');
       await run(`SELECT pg_advisory_xact_lock(hashtextextended('countersign:' || $1, 0))`, [named]);
       const there = await run('SELECT 1 FROM pg_namespace WHERE nspname = $1', [named]);
       if (there.length === 0) await run(`CREATE SCHEMA ${schema}`);
