@@ -4,6 +4,7 @@
  * Invariant: conditional creates are serialised, so that one match URL never makes two resources, and a search by identifier or
  * tag costs the same however much is stored. Needs the development packages `@medplum/{core,definitions,fhir-router}`.
  */
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { createRequire } from 'node:module';
 import type * as Core from '@medplum/core';
 import type { SearchRequest, WithId } from '@medplum/core';
@@ -16,7 +17,7 @@ export interface EmbeddedFhir {
   handle(
     request: Pick<FhirRequest, 'method' | 'url' | 'body'> & { headers?: Record<string, string> },
   ): Promise<FhirResponse>;
-  /** Runs alone among all conditional creates and other exclusive work. */
+  /** Runs alone among all conditional creates, transactions and other exclusive work; what it begins itself belongs to it. */
   exclusive<T>(work: () => Promise<T>): Promise<T>;
   /** Whether searches of this type know the parameter. */
   knowsParameter(resourceType: string, name: string): boolean;
@@ -71,8 +72,11 @@ export function startEmbeddedFhir({ withDefinitions = true } = {}): EmbeddedFhir
   }
 
   let last: Promise<unknown> = Promise.resolve();
+  const inside = new AsyncLocalStorage<true>();
   const exclusive = <T>(work: () => Promise<T>): Promise<T> => {
-    const mine = last.then(work, work);
+    if (inside.getStore()) return work();
+    const alone = (): Promise<T> => inside.run(true, work);
+    const mine = last.then(alone, alone);
     last = mine.catch(() => undefined);
     return mine;
   };

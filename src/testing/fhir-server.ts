@@ -4,10 +4,11 @@
  * Invariant: it answers as a careful server does where the embedded router does not: `Location`, `ETag` and self link are there,
  * an unknown search parameter is refused under `handling=strict`, an identical `PUT` makes no version, a deleted resource is 410.
  *
- * It offers create (with `If-None-Exist`), update (with `If-Match`), read, search with GET, and delete, below `/fhir`. The key of
- * a write is the code of its `…/idempotency-key` tag; of a look-up, what it searches for, or what wrote the id that it reads.
+ * It offers create (with `If-None-Exist`), update (with `If-Match`), read, search with GET, delete, and transactions of creates and
+ * updates, below `/fhir`. The key of a write is the code of its `…/idempotency-key` tag, of a transaction that of its first entry
+ * without the number; of a look-up, what it searches for, or what wrote the id that it reads.
  */
-import type { OperationOutcome, Resource } from '@medplum/fhirtypes';
+import type { Bundle, BundleEntry, OperationOutcome, Resource } from '@medplum/fhirtypes';
 import { type EmbeddedFhir, startEmbeddedFhir } from './fhir-repository';
 import {
   type Distortions,
@@ -27,6 +28,8 @@ export interface FhirServer extends SinkServer {
 export interface FhirServerOptions extends SinkServerOptions {
   /** Left out, identifier searches find nothing, as in a router that was not told the definitions. @default true */
   readonly withDefinitions?: boolean;
+  /** Left out, a transaction is carried out as far as it goes, as the bare router does it. @default true */
+  readonly wholeTransactions?: boolean;
 }
 
 const KEY_SYSTEM = /\/idempotency-key$/;
@@ -71,6 +74,7 @@ class FhirShell {
   constructor(
     readonly fhir: EmbeddedFhir,
     readonly base: () => string,
+    readonly wholeTransactions: boolean,
   ) {}
 
   #answer(status: number, resource: Resource): HttpAnswer {
@@ -139,6 +143,47 @@ class FhirShell {
       return { event: 'committed', answer: this.#answer(before ? 200 : 201, answer.body as Resource) };
     };
     return request.write(type, key, () => this.fhir.exclusive(commit));
+  }
+
+  async transaction(request: SinkRequest, bundle: Bundle): Promise<void> {
+    const entries = bundle.entry ?? [];
+    const [first] = entries;
+    const key = (first?.resource && keyOf(first.resource))?.replace(/\.\d+$/, '') ?? '-';
+    const commit = async (): Promise<WriteDone> => {
+      const obstacle = this.wholeTransactions ? await this.#obstacle(entries) : null;
+      if (obstacle) return { event: 'refused', answer: obstacle };
+      const before = await Promise.all(entries.map((entry) => this.#isThere(entry)));
+      const answer = await this.#ask('POST', '', {}, bundle);
+      const done = ((answer.body as Bundle).entry ?? []).filter(
+        ({ resource }, index) => resource && (!before[index] || entries[index]?.request?.ifMatch !== undefined),
+      );
+      for (const { resource } of done) if (resource) this.#wrote(resource, keyOf(resource) ?? key);
+      return { event: done.length > 0 ? 'committed' : 'replayed', answer: { ...answer, status: 200 } };
+    };
+    return request.write('Bundle', key, () => this.fhir.exclusive(commit));
+  }
+
+  /** Whether there is already what an entry would create. */
+  async #isThere({ resource, request }: BundleEntry): Promise<boolean> {
+    if (request?.ifNoneExist === undefined) return (await this.#ask('GET', String(request?.url))).status === 200;
+    const { body } = await this.#ask('GET', `${resource?.resourceType}?${request.ifNoneExist}`);
+    return ((body as Bundle).entry ?? []).length > 0;
+  }
+
+  /** Why the entries cannot all be carried out: a condition that more than one resource meets, or a version that has moved. */
+  async #obstacle(entries: readonly BundleEntry[]): Promise<HttpAnswer | null> {
+    for (const { resource, request } of entries) {
+      const { ifNoneExist, ifMatch, url } = request ?? {};
+      if (ifNoneExist !== undefined) {
+        const { body } = await this.#ask('GET', `${resource?.resourceType}?${ifNoneExist}`);
+        if (((body as Bundle).entry ?? []).length > 1) return outcome(412, 'conflict');
+      }
+      if (ifMatch !== undefined) {
+        const { body } = await this.#ask('GET', String(url));
+        if (ifMatch !== `W/"${(body as Resource).meta?.versionId}"`) return outcome(412, 'conflict');
+      }
+    }
+    return null;
   }
 
   async read(request: SinkRequest, type: string, id: string): Promise<void> {
@@ -218,10 +263,15 @@ const CAPABILITIES = {
 export async function startFhirServer(options: FhirServerOptions = {}): Promise<FhirServer> {
   const fhir = startEmbeddedFhir({ withDefinitions: options.withDefinitions ?? true });
   let base = '';
-  const shell = new FhirShell(fhir, () => base);
+  const shell = new FhirShell(fhir, () => base, options.wholeTransactions ?? true);
 
   const server = await startSinkServer(async (request) => {
     const [, root, type, id, ...more] = request.url.pathname.split('/').map(decodeURIComponent);
+    if (root === 'fhir' && !type && request.method === 'POST') {
+      const bundle = parseResource(request.body);
+      const isTransaction = bundle?.resourceType === 'Bundle' && bundle.type === 'transaction';
+      return isTransaction ? shell.transaction(request, bundle) : request.answer(outcome(400, 'invalid'));
+    }
     if (root !== 'fhir' || !type || more.length > 0) return request.answer(outcome(404, 'not-supported'));
     if (type === 'metadata') return request.answer({ status: 200, body: CAPABILITIES });
     const { method } = request;

@@ -19,33 +19,25 @@ export interface FhirResource {
   readonly [field: string]: unknown;
 }
 
-/** What an operation asks for: a new resource, or a new version of one that must not have moved. */
-export type FhirOperation =
-  | { readonly ask: 'create'; readonly resource: FhirResource }
-  | { readonly ask: 'update'; readonly resource: FhirResource & { readonly id: string }; readonly ifMatch: string };
+export type StoredResource = FhirResource & { readonly id: string };
 
 const TYPE = /^[A-Z][A-Za-z]{1,63}$/;
 const ID = /^(?!\.{1,2}$)[A-Za-z0-9.-]{1,64}$/;
-const VERSION = /^W\/"([\x21\x23-\x7e]{1,128})"$/;
-/** Types whose `identifier` holds one value instead of a list. */
-const SINGLE_IDENTIFIER = new Set(['Bundle', 'Composition', 'QuestionnaireResponse']);
 
+/** Whether it is read as a resource: it has a type, and its tags, if any, are tags. */
 export function isResource(value: unknown): value is FhirResource {
-  return typeof value === 'object' && value !== null && TYPE.test(String((value as FhirResource).resourceType));
+  if (typeof value !== 'object' || value === null) return false;
+  const { resourceType, meta = {} } = value as { resourceType?: unknown; meta?: unknown };
+  return TYPE.test(String(resourceType)) && isObject(meta) && isListOfObjects((meta as { tag?: unknown }).tag ?? []);
 }
 
-/** Reads `{resourceType, …}` or `{resource, ifMatch}`; `null` when it is neither. */
-export function parseFhirOperation(operation: unknown): FhirOperation | null {
-  if (isResource(operation)) return { ask: 'create', resource: operation };
-  const { resource, ifMatch } = (operation ?? {}) as { resource?: unknown; ifMatch?: unknown };
-  if (!isResource(resource)) return null;
-  if (ifMatch === undefined) return { ask: 'create', resource };
-  if (typeof ifMatch !== 'string' || !VERSION.test(ifMatch) || !ID.test(String(resource.id))) return null;
-  return { ask: 'update', resource: { ...resource, id: String(resource.id) }, ifMatch };
-}
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** The version that an `If-Match` value names. */
-export const versionOf = (ifMatch: string): string | undefined => VERSION.exec(ifMatch)?.[1];
+const isListOfObjects = (value: unknown): boolean => Array.isArray(value) && value.every(isObject);
+
+export const isResourceId = (value: unknown): value is string => typeof value === 'string' && ID.test(value);
+
+export const referenceTo = (resource: StoredResource): string => `${resource.resourceType}/${resource.id}`;
 
 /** The id under which `put` mode writes the effect of this key. */
 export const effectResourceId = (idempotencyKey: string): string =>
@@ -62,23 +54,54 @@ export const marksBelow = (system: string): EffectMarks => ({
   digestSystem: `${system}/operation-digest`,
 });
 
-/** The resource with key and digest as tags, in the place of those that it had, and without what a server assigns. */
+/** The resource with key and digest as further tags, and without what a server assigns. */
 export function mark(resource: FhirResource, item: SinkItem, { keySystem, digestSystem }: EffectMarks): FhirResource {
   const { versionId: _version, lastUpdated: _updated, ...meta } = resource.meta ?? {};
-  const others = (resource.meta?.tag ?? []).filter(({ system }) => system !== keySystem && system !== digestSystem);
-  const tag = [
-    ...others,
+  const ours = [
     { system: keySystem, code: item.idempotencyKey },
     { system: digestSystem, code: item.operationDigest },
   ];
-  return { ...resource, meta: { ...meta, tag } };
+  const others = (resource.meta?.tag ?? []).filter(
+    ({ system, code }) => !ours.some((tag) => tag.system === system && tag.code === code),
+  );
+  return { ...resource, meta: { ...meta, tag: [...others, ...ours] } };
 }
 
-/** The resource with the key as a further identifier, or `null` where its type has no list of them. */
-export function identify(resource: FhirResource, key: string, { keySystem }: EffectMarks): FhirResource | null {
-  const identifiers = resource['identifier'] ?? [];
-  if (SINGLE_IDENTIFIER.has(resource.resourceType) || !Array.isArray(identifiers)) return null;
-  return { ...resource, identifier: [...(identifiers as unknown[]), { system: keySystem, value: key }] };
+/** The resource without the marks of any effect: what was copied from another effect's resource is not that effect's. */
+export function unmarked(resource: FhirResource, { keySystem, digestSystem }: EffectMarks): FhirResource {
+  const { meta, identifier } = resource as FhirResource & { identifier?: unknown };
+  const tag = meta?.tag?.filter(({ system }) => system !== keySystem && system !== digestSystem);
+  const identifiers = Array.isArray(identifier)
+    ? (identifier as (Coding | null)[]).filter((one) => one?.system !== keySystem)
+    : identifier;
+  return {
+    ...resource,
+    ...(tag === undefined ? {} : { meta: { ...meta, tag } }),
+    ...(identifiers === undefined ? {} : { identifier: identifiers }),
+  };
+}
+
+/** Types whose `identifier` is not a list, or that have none, in R4. */
+export const WITHOUT_IDENTIFIER_LIST: ReadonlySet<string> = new Set([
+  ...['AdverseEvent', 'AuditEvent', 'Binary', 'Bundle', 'CapabilityStatement', 'CompartmentDefinition', 'Composition'],
+  ...['ConceptMap', 'GraphDefinition', 'ImplementationGuide', 'Linkage', 'MedicationKnowledge'],
+  ...['MedicinalProductContraindication', 'MedicinalProductIndication', 'MedicinalProductIngredient'],
+  ...['MedicinalProductInteraction', 'MedicinalProductManufactured', 'MedicinalProductUndesirableEffect'],
+  ...['MessageHeader', 'NamingSystem', 'OperationDefinition', 'OperationOutcome', 'Parameters', 'Provenance'],
+  ...['QuestionnaireResponse', 'SearchParameter', 'SpecimenDefinition', 'Subscription', 'SubscriptionStatus'],
+  ...['SubstanceNucleicAcid', 'SubstancePolymer', 'SubstanceProtein', 'SubstanceReferenceInformation'],
+  ...['SubstanceSourceMaterial', 'SubstanceSpecification', 'TerminologyCapabilities', 'TestReport', 'TestScript'],
+  'VerificationResult',
+]);
+
+/** Whether the resource can carry the key as one identifier among others. */
+export const isIdentifiable = (resource: FhirResource): boolean =>
+  !WITHOUT_IDENTIFIER_LIST.has(resource.resourceType) && Array.isArray(resource['identifier'] ?? []);
+
+/** The resource with the key as a further identifier. */
+export function identify(resource: FhirResource, key: string, { keySystem }: EffectMarks): FhirResource {
+  const identifiers = (resource['identifier'] ?? []) as readonly unknown[];
+  return { ...resource, identifier: [...identifiers, { system: keySystem, value: key }] };
 }
 
 export function isIdentified(resource: FhirResource, key: string, { keySystem }: EffectMarks): boolean {
@@ -91,9 +114,9 @@ export function isIdentified(resource: FhirResource, key: string, { keySystem }:
   );
 }
 
-/** The operation digest that a stored resource carries. */
-export const digestOf = (resource: FhirResource, { digestSystem }: EffectMarks): string | undefined =>
-  resource.meta?.tag?.find(({ system }) => system === digestSystem)?.code;
+/** The operation digests that a stored resource carries: servers keep the tags of earlier versions, in no order. */
+export const digestsOf = (resource: FhirResource, { digestSystem }: EffectMarks): readonly string[] =>
+  (resource.meta?.tag ?? []).flatMap(({ system, code }) => (system === digestSystem && code ? [code] : []));
 
 /** The token that a look-up and `If-None-Exist` search for. */
 export const keyToken = (key: string, { keySystem }: EffectMarks): string => `${keySystem}|${key}`;

@@ -8,6 +8,7 @@ const SENTENCES = {
   deadline_passed:
     'The call was given up at its deadline or because the worker stops; whether it took effect is unknown.',
   connection_lost: 'The connection broke before the answer was complete.',
+  operation_invalid: 'The operation cannot be written as a request; nothing was sent.',
   not_reachable: 'No connection could be made.',
   not_encrypted: 'The server does not offer the encryption without which nothing is sent to it.',
   answer_too_large: 'The answer is larger than this sink accepts; raise its limit.',
@@ -17,6 +18,7 @@ const SENTENCES = {
   in_flight: 'An earlier send under this key is still running; ask again later.',
   key_reused: 'The sink holds another request under this key; a person must compare the two.',
   several_matches: 'The sink holds more than one entry under this key; a person must say which one counts.',
+  partly_done: 'The sink carried out only a part of the operation; a person must say what becomes of it.',
   filter_ignored: 'The sink did not apply the filter of the look-up, so its answer proves nothing.',
   version_conflict: 'The version that the operation was made for is no longer the current one; look again.',
   not_primary: 'The server is a replica, so what it does not hold may have been written all the same; give the primary.',
