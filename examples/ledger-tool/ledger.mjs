@@ -56,6 +56,9 @@ const answer = (entry) =>
       }
     : { state: 'absent' };
 
+/** Of two lines under one key, nobody but a person can say which one counts. */
+const known = (found) => (found.length > 1 ? { state: 'unknown' } : answer(found[0]));
+
 const input = () => JSON.parse(readFileSync(0, 'utf8'));
 const print = (value) => process.stdout.write(`${JSON.stringify(value)}\n`);
 
@@ -73,7 +76,7 @@ const COMMANDS = {
   },
   lookup: () => {
     const found = lines();
-    print({ answers: input().keys.map((key) => answer(found.find((line) => line.key === key))) });
+    print({ answers: input().keys.map((key) => known(found.filter((line) => line.key === key))) });
   },
   count: () => {
     const counts = {};

@@ -4,11 +4,15 @@
  * - Every case of the kit is kept by the counting sinks, the HTTP sink, the FHIR sink in both modes and the command sink.
  * - What is not applicable is so for the reason that is written here, and for no other.
  */
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { afterAll, beforeAll, describe } from 'vitest';
-import { fhirSink, httpSink } from '../../../src/adapters/sinks';
+import { commandSink, fhirSink, httpSink } from '../../../src/adapters/sinks';
 import {
   countingSink,
   type CountingMode,
+  type FaultLine,
   type FhirServer,
   sinkConformance,
   type SinkFixture,
@@ -133,6 +137,87 @@ describe.each<['put' | 'conditional_create', Expected]>([
       ...expected,
       duplicate_rows: /no second write can be made/,
       expired_key: /cannot be aged/,
+    },
+  );
+});
+
+/** The faults of a line, brought about by the tool itself: no connection leads to it. */
+function toolLine(folder: string): FaultLine {
+  const at = (name: string): string => path.join(folder, name);
+  const release = (): void => writeFileSync(at('release'), '');
+  return {
+    arm(fault) {
+      for (const name of ['fault', 'struck', 'release', 'answered']) rmSync(at(name), { force: true });
+      writeFileSync(at('fault'), fault);
+      return {
+        get struck() {
+          return existsSync(at('struck'));
+        },
+        get answered() {
+          return existsSync(at('answered'));
+        },
+        release,
+      };
+    },
+    clear() {
+      release();
+      rmSync(at('fault'), { force: true });
+    },
+  };
+}
+
+describe('the command sink', () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'conformance-'));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  const file = path.join(folder, 'ledger');
+  const tool = path.join(__dirname, 'ledger-under-faults.mjs');
+  const fixture: SinkFixture = {
+    patienceMs: 1_200,
+    marginMs: 10_000,
+    line: toolLine(folder),
+    operation: (text) => ({ note: text }),
+    refused: (text) => ({ text: `${text}\0` }),
+    writes: ({ idempotencyKey }) =>
+      existsSync(file)
+        ? readFileSync(file, 'utf8')
+            .split('\n')
+            .filter((line) => line.includes(idempotencyKey)).length
+        : 0,
+    duplicate: async ({ idempotencyKey: key, operationDigest: digest }) =>
+      writeFileSync(file, `${JSON.stringify({ key, digest })}\n`, { flag: 'a' }),
+  };
+  const NO_LINE = /gives no target/;
+  const NO_HTTP = /not reached by HTTP/;
+  conforms(
+    sinkConformance(
+      () =>
+        commandSink({
+          name: 'ledger',
+          command: process.execPath,
+          args: [tool, folder, 'append', file, '{note}'],
+          lookup: { args: [tool, folder, 'lookup', file] },
+          killGraceMs: 200,
+          settleMs: 300,
+          deadlineMs: 10_000,
+        }),
+      fixture,
+    ),
+    {
+      none: /no start-up self-test/,
+      cut_anywhere: NO_LINE,
+      two_senders: UNCLAIMED,
+      late_original: UNCLAIMED,
+      expired_key: /cannot be aged/,
+      status_400: NO_HTTP,
+      status_409: NO_HTTP,
+      status_412: NO_HTTP,
+      status_429: NO_HTTP,
+      status_5xx: NO_HTTP,
+      redirect: NO_HTTP,
+      lookup_error: NO_HTTP,
+      lookup_garbage: NO_HTTP,
+      ignored_filter: NO_HTTP,
+      stale_read: NO_HTTP,
     },
   );
 });

@@ -1,9 +1,9 @@
 /** Cases in which the line between adapter and sink fails. Invariant: each says so when its fault did not happen. */
 import type { SinkItem } from '../../../ports';
 import type { CaseOf } from '../conformance-case';
-import type { FaultProxy, Step } from '../fault-proxy';
+import type { Step } from '../fault-proxy';
 import type { LineFault, Strike } from '../fixture';
-import { commit, judgeEnforced, judgeLookUp, judgeOnce, judgeSent, saidOf, until } from '../judge';
+import { commit, judgeLookUp, judgeOnce, judgeSent, saidOf, until } from '../judge';
 import { NotApplicable } from '../promises';
 import type { Looked, Sent, Stand } from '../stand';
 
@@ -33,6 +33,8 @@ export const LINE: readonly CaseOf[] = [
 
 /** Most steps of one exchange that are cut. */
 const MOST_STEPS = 40;
+/** A deadline that a case never waits for. */
+const STOPPED_BEFORE_MS = 600_000;
 /** How long what was let go may take to land. */
 export const LANDS_WITHIN_MS = 5_000;
 
@@ -53,20 +55,37 @@ export function armed(stand: Stand, fault: LineFault, written: () => Promise<boo
   return strike;
 }
 
-export function mustHaveStruck(strike: Strike): void {
-  if (!strike.struck) throw new NotApplicable('nothing that this fault could strike crossed the line');
+export interface UnderFault<T> {
+  readonly item: SinkItem;
+  readonly strike: Strike;
+  readonly ended: T;
 }
 
-const patiently = (stand: Stand): { readonly deadlineMs: number } => ({
-  deadlineMs: Math.min(stand.patienceMs, stand.sink.deadlineMs),
-});
+/**
+ * Makes a call that is bound to fail, with more and more patience until the fault has met it: a slow machine must not look like
+ * a fault that cannot happen.
+ */
+export async function underFault<T>(
+  stand: Stand,
+  fault: LineFault,
+  call: (item: SinkItem, limits: { readonly deadlineMs: number }) => Promise<T>,
+  given?: SinkItem,
+): Promise<UnderFault<T>> {
+  for (const patience of [1, 3, 9]) {
+    const item = given ?? stand.item();
+    const strike = armed(stand, fault, given === undefined ? stand.written(item) : async () => true);
+    const ended = await call(item, { deadlineMs: Math.min(stand.patienceMs * patience, stand.sink.deadlineMs) });
+    if (strike.struck) return { item, strike, ended };
+    stand.line.clear();
+  }
+  throw new NotApplicable(NOTHING_STRUCK);
+}
+
+const NOTHING_STRUCK = 'nothing that this fault could strike crossed the line';
 
 async function lost(stand: Stand, fault: LineFault): Promise<void> {
   const sink = await learned(stand);
-  const item = stand.item();
-  const strike = armed(stand, fault, stand.written(item));
-  const sent = await stand.dispatch(item, patiently(stand), sink);
-  mustHaveStruck(strike);
+  const { item, ended: sent } = await underFault(stand, fault, (one, limits) => stand.dispatch(one, limits, sink));
   stand.line.clear();
   if ((await stand.writes(item)) > 0) throw stand.broken('sent_again', 'the only request was lost');
   await judgeSent(stand, item, sent);
@@ -89,10 +108,7 @@ async function sendsWell(stand: Stand, sink: Stand['sink'], item: SinkItem): Pro
 
 async function lostReply(stand: Stand): Promise<void> {
   const sink = await learned(stand);
-  const item = stand.item();
-  const strike = armed(stand, 'lose_reply', stand.written(item));
-  const sent = await stand.dispatch(item, {}, sink);
-  mustHaveStruck(strike);
+  const { item, ended: sent } = await underFault(stand, 'lose_reply', (one) => stand.dispatch(one, {}, sink));
   stand.line.clear();
   await judgeSent(stand, item, sent);
   await judgeOnce(stand, item);
@@ -104,18 +120,19 @@ async function cutAnywhere(stand: Stand): Promise<void> {
   const item = stand.item();
   proxy.begin();
   await commit(stand, item);
+  const deadlineMs = Math.min(stand.patienceMs, stand.sink.deadlineMs);
   const cut: { readonly item: SinkItem; readonly sent: Sent }[] = [];
   for (const step of steps(proxy.turns)) {
     const one = { item: stand.item(), sink: await stand.another() };
     const strike = proxy.cutAt(step);
-    const sent = await stand.dispatch(one.item, patiently(stand), one.sink);
+    const sent = await stand.dispatch(one.item, { deadlineMs }, one.sink);
     proxy.clear();
     if (!strike.struck) continue;
     await judgeSent(stand, one.item, sent);
     await judgeOnce(stand, one.item);
     cut.push({ item: one.item, sent });
   }
-  if (cut.length === 0) throw new NotApplicable('nothing that this fault could strike crossed the line');
+  if (cut.length === 0) throw new NotApplicable(NOTHING_STRUCK);
   // Once more, when all has landed that could.
   for (const one of cut) {
     await judgeLookUp(stand, one.item);
@@ -134,14 +151,15 @@ const steps = (turns: number): readonly Step[] =>
 
 async function lateCommit(stand: Stand): Promise<void> {
   const sink = await learned(stand);
-  const item = stand.item();
-  const strike = armed(stand, 'hold', stand.written(item));
-  const sent = await stand.dispatch(item, patiently(stand), sink);
-  mustHaveStruck(strike);
+  const {
+    item,
+    strike,
+    ended: sent,
+  } = await underFault(stand, 'hold', (one, limits) => stand.dispatch(one, limits, sink));
   if (sent.told?.outcome === 'refused') throw stand.broken('false_refused');
   if (stand.sink.lookup !== 'none') {
-    const early = (await stand.observe([item], patiently(stand))).told?.[0]?.state;
-    if (early === 'committed' && (await stand.writes(item)) === 0) throw stand.broken('false_committed');
+    const early = await stand.ask(item, { deadlineMs: Math.min(stand.patienceMs, stand.sink.deadlineMs) });
+    if (early.state === 'committed' && (await stand.writes(item)) === 0) throw stand.broken('false_committed');
   }
   strike.release();
   const landed = await until(stand.written(item), LANDS_WITHIN_MS);
@@ -153,10 +171,9 @@ async function lateCommit(stand: Stand): Promise<void> {
 }
 
 async function abortedWithin(stand: Stand): Promise<void> {
-  const item = stand.item();
-  const strike = armed(stand, 'stall', stand.written(item));
-  const sent = await stand.dispatch(item, { deadlineMs: 600_000, abortAfterMs: stand.patienceMs / 3 });
-  mustHaveStruck(strike);
+  const { item, ended: sent } = await underFault(stand, 'stall', (one, { deadlineMs }) =>
+    stand.dispatch(one, { deadlineMs: STOPPED_BEFORE_MS, abortAfterMs: deadlineMs / 3 }),
+  );
   if (sent.told?.outcome === 'refused') throw stand.broken('false_refused');
   stand.line.clear();
   await judgeLookUp(stand, item);
@@ -182,52 +199,53 @@ async function lookUpTimeout(stand: Stand): Promise<void> {
   const held = await needsLookUp(stand);
   for (const item of [held, stand.item()]) {
     const sink = await stand.another();
-    const strike = armed(stand, 'stall', async () => true);
-    const looked = await stand.observe([item], patiently(stand), sink);
+    const { ended } = await underFault(stand, 'stall', (one, limits) => stand.observe([one], limits, sink), item);
     stand.line.clear();
-    mustHaveStruck(strike);
-    judgeUnread(stand, looked);
+    judgeUnread(stand, ended);
   }
   await judgeLookUp(stand, held);
 }
 
 async function lookUpLost(stand: Stand): Promise<void> {
   const held = await needsLookUp(stand);
-  const sink = await stand.another();
-  const proxy: FaultProxy | null = stand.fixture.line === undefined ? stand.proxy : null;
-  proxy?.begin();
-  await stand.observe([held], {}, sink);
-  const strikes = proxy === null ? [() => armed(stand, 'lose_reply', async () => true)] : answered(proxy);
-  for (const strikeAt of strikes) {
-    for (const item of [held, stand.item()]) {
-      const another = await stand.another();
-      const strike = strikeAt();
-      const looked = await stand.observe([item], patiently(stand), another);
-      stand.line.clear();
-      if (strike.struck) judgeUnread(stand, looked);
-    }
+  for (const item of [held, stand.item()]) {
+    const sink = await stand.another();
+    const { ended } = await underFault(stand, 'lose_reply', (one) => stand.observe([one], {}, sink), item);
+    stand.line.clear();
+    judgeUnread(stand, ended);
   }
+  if (stand.fixture.line === undefined) await cutLookUpAnywhere(stand, held);
   await judgeLookUp(stand, held);
 }
 
-/** Each step of a look-up up to the answer of its last turn but what is said when all is read. */
-const answered = (proxy: FaultProxy): readonly (() => Strike)[] =>
-  steps(proxy.turns).map((step) => () => proxy.cutAt(step));
+/** What is cut after the answer was read is no failure, so only what contradicts the sink is broken here. */
+async function cutLookUpAnywhere(stand: Stand, held: SinkItem): Promise<void> {
+  const { proxy } = stand;
+  const first = await stand.another();
+  proxy.begin();
+  await stand.observe([held], {}, first);
+  const deadlineMs = Math.min(stand.patienceMs, stand.sink.deadlineMs);
+  for (const step of steps(proxy.turns)) {
+    for (const item of [held, stand.item()]) {
+      const sink = await stand.another();
+      proxy.cutAt(step);
+      const state = (await stand.observe([item], { deadlineMs }, sink)).told?.[0]?.state;
+      proxy.clear();
+      if (item === held && state === 'absent') throw stand.broken('failure_as_absent');
+      if (item !== held && state === 'committed') throw stand.broken('failure_as_committed');
+    }
+  }
+}
 
 async function slowDrip(stand: Stand): Promise<void> {
-  const item = stand.item();
-  const strike = armed(stand, 'drip', stand.written(item));
-  const sent = await stand.dispatch(item, patiently(stand));
-  mustHaveStruck(strike);
+  const { item, ended: sent } = await underFault(stand, 'drip', (one, limits) => stand.dispatch(one, limits));
   stand.line.clear();
   await judgeLookUp(stand, item);
   await judgeSent(stand, item, sent);
   await judgeOnce(stand, item);
   if (stand.sink.lookup === 'none') return;
   const sink = await stand.another();
-  const dripping = armed(stand, 'drip', async () => true);
-  const looked = await stand.observe([item], patiently(stand), sink);
+  const { ended } = await underFault(stand, 'drip', (one, limits) => stand.observe([one], limits, sink), item);
   stand.line.clear();
-  if (dripping.struck) judgeUnread(stand, looked);
-  await judgeEnforced(stand, item);
+  judgeUnread(stand, ended);
 }

@@ -130,8 +130,12 @@ async function redirect(stand: Stand): Promise<void> {
       }
       return seen === decisive ? answerOf(status, { location: ELSEWHERE }) : server(request);
     };
-    const sent = await stand.distorted(strike, () => stand.dispatch(item));
-    if (followed) throw stand.broken('redirect_followed');
+    const sent = await stand
+      .distorted(strike, () => stand.dispatch(item))
+      .finally(() => {
+        // What came of it at the other address is beside the point.
+        if (followed) throw stand.broken('redirect_followed');
+      });
     await judgeSent(stand, item, sent);
     await judgeOnce(stand, item, 0);
   }

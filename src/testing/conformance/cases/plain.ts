@@ -33,9 +33,10 @@ async function declaration(stand: Stand): Promise<void> {
 async function writesOnce(stand: Stand): Promise<void> {
   const { sink } = stand;
   const item = stand.item();
-  const before = await judgeLookUp(stand, item);
-  if (sink.lookup === 'authoritative' && before.state !== 'absent') throw stand.broken('never_absent', before.state);
+  const { state } = await stand.ask(item);
   if ((await stand.writes(item)) > 0) throw stand.broken('observe_wrote');
+  if (state === 'committed') throw stand.broken('false_committed');
+  if (sink.lookup === 'authoritative' && state !== 'absent') throw stand.broken('never_absent', state);
   const { told } = await commit(stand, item);
   const held = await stand.writes(item);
   if (held > 1) throw stand.broken('sent_again', `${held} writes`);
@@ -97,12 +98,12 @@ async function repeats(stand: Stand): Promise<void> {
   for (const sink of [stand.sink, await stand.another()]) {
     const sent = await stand.dispatch(item, {}, sink);
     await judgeSent(stand, item, sent);
+    await judgeEnforced(stand, item);
     const name = (told: unknown): unknown => (told as { externalId?: unknown } | null)?.externalId ?? null;
     if (enforces(stand) && sent.told?.outcome === 'accepted' && name(sent.told) !== name(first.told)) {
       throw stand.broken('other_name');
     }
   }
-  await judgeEnforced(stand, item);
 }
 
 async function refuses(stand: Stand): Promise<void> {

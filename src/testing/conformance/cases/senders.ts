@@ -3,7 +3,7 @@ import type { CaseOf } from '../conformance-case';
 import { enforces, judgeEnforced, judgeLookUp, until } from '../judge';
 import { NotApplicable } from '../promises';
 import type { Stand } from '../stand';
-import { armed, LANDS_WITHIN_MS, learned, mustHaveStruck } from './line';
+import { LANDS_WITHIN_MS, learned, underFault } from './line';
 
 export const SENDERS: readonly CaseOf[] = [
   { fault: 'two_senders', keeps: 'at most one write where keys are enforced, and nobody is refused', run: atOnce },
@@ -40,11 +40,7 @@ async function atOnce(stand: Stand): Promise<void> {
 async function lateOriginal(stand: Stand): Promise<void> {
   needsEnforcement(stand);
   const sink = await learned(stand);
-  const item = stand.item();
-  const strike = armed(stand, 'hold', stand.written(item));
-  const { patienceMs } = stand;
-  await stand.dispatch(item, { deadlineMs: Math.min(patienceMs, sink.deadlineMs) }, sink);
-  mustHaveStruck(strike);
+  const { item, strike } = await underFault(stand, 'hold', (one, limits) => stand.dispatch(one, limits, sink));
   const again = await stand.dispatch(item, {}, await stand.another());
   if (again.told?.outcome === 'refused') throw stand.broken('false_refused');
   const before = await stand.writes(item);
