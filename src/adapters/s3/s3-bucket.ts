@@ -6,7 +6,7 @@
  */
 import type * as Sdk from '@aws-sdk/client-s3';
 import { optionalPeer } from '../optional-peer';
-import { type S3Connection } from './s3-connection';
+import { type S3Connection, type S3Credentials } from './s3-connection';
 import { S3Fault, s3Fault } from './s3-fault';
 
 export interface S3Limits {
@@ -27,6 +27,12 @@ export interface S3ObjectHead {
   readonly metadata: Readonly<Record<string, string>>;
   readonly etag: string | null;
   readonly versionId: string | null;
+}
+
+export interface S3Version {
+  readonly id: string;
+  /** The mark of a deletion, which has no object. */
+  readonly deletion: boolean;
 }
 
 export interface S3Page {
@@ -102,17 +108,18 @@ export class S3Bucket {
   }
 
   /** An object without its bytes; throws `absent` only when the server says so by name, which its answer to HEAD cannot. */
-  async head(Key: string, signal?: AbortSignal): Promise<S3ObjectHead> {
+  async head(Key: string, signal?: AbortSignal, VersionId?: string): Promise<S3ObjectHead> {
+    const which = { Bucket: this.#name, Key, ...(VersionId === undefined ? {} : { VersionId }) };
     try {
       return await this.#run(signal, async (options) => {
-        const told = await this.#client.send(new this.#sdk.HeadObjectCommand({ Bucket: this.#name, Key }), options);
+        const told = await this.#client.send(new this.#sdk.HeadObjectCommand(which), options);
         return { metadata: told.Metadata ?? {}, ...namesOf(told) };
       });
     } catch (fault) {
       if (!(fault instanceof S3Fault) || fault.status !== 404) throw fault;
     }
     return this.#run(signal, async (options) => {
-      const told = await this.#client.send(new this.#sdk.GetObjectCommand({ Bucket: this.#name, Key }), options);
+      const told = await this.#client.send(new this.#sdk.GetObjectCommand(which), options);
       (told.Body as unknown as { destroy(): void }).destroy(); // it came between the two
       return { metadata: told.Metadata ?? {}, ...namesOf(told) };
     });
@@ -158,13 +165,16 @@ export class S3Bucket {
     });
   }
 
-  /** Ids of versions and marks of deletion of a key; the newest ones when there are many. */
-  versions(Key: string): Promise<readonly string[]> {
-    return this.#run(undefined, async (options) => {
+  /** What a bucket that keeps versions has of a key: the newest of them when there are many. */
+  versions(Key: string, signal?: AbortSignal): Promise<readonly S3Version[]> {
+    return this.#run(signal, async (options) => {
       const command = new this.#sdk.ListObjectVersionsCommand({ Bucket: this.#name, Prefix: Key });
       const told = await this.#client.send(command, options);
-      const found = [...(told.Versions ?? []), ...(told.DeleteMarkers ?? [])];
-      return found.flatMap((version) => (version.Key === Key && version.VersionId ? [version.VersionId] : []));
+      const found = [
+        ...(told.Versions ?? []).map((version) => ({ ...version, deletion: false })),
+        ...(told.DeleteMarkers ?? []).map((mark) => ({ ...mark, deletion: true })),
+      ];
+      return found.flatMap(({ Key: key, VersionId: id, deletion }) => (key === Key && id ? [{ id, deletion }] : []));
     });
   }
 
@@ -197,12 +207,12 @@ export class S3Bucket {
   }
 }
 
-function namesOf(told: { ETag?: string; VersionId?: string }): Pick<S3ObjectHead, 'etag' | 'versionId'> {
+function namesOf(told: { ETag?: string | undefined; VersionId?: string | undefined }): Pick<S3ObjectHead, 'etag' | 'versionId'> {
   return { etag: told.ETag ?? null, versionId: told.VersionId ?? null };
 }
 
 /** What an operator's callback throws could quote a secret, so it is not passed on. */
-async function ask(credentials: NonNullable<S3Connection['credentials']>): Promise<Sdk.AwsCredentialIdentity> {
+async function ask(credentials: NonNullable<S3Connection['credentials']>): Promise<S3Credentials> {
   try {
     return await credentials();
   } catch {

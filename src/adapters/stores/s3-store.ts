@@ -125,7 +125,7 @@ export class S3Store implements Store {
     for (let round = 1; round <= ERASE_ROUNDS; round += 1) {
       const versions = await this.#patiently('delete', entry, () => this.#bucket.versions(key));
       if (versions.length === 0) return;
-      for (const version of versions) await this.#patiently('delete', entry, () => this.#bucket.delete(key, version));
+      for (const { id } of versions) await this.#patiently('delete', entry, () => this.#bucket.delete(key, id));
     }
     throw s3StoreError(new S3Fault('rejected'), 'delete', entry); // it says that it deletes, and does not
   }
