@@ -14,9 +14,12 @@ export const PROGRAMS = {
 } as const;
 export type Program = keyof typeof PROGRAMS;
 
-export async function buildChildren(folder: string): Promise<void> {
+export async function buildChildren(
+  folder: string,
+  programs: Readonly<Record<string, string>> = PROGRAMS,
+): Promise<void> {
   await build({
-    entryPoints: PROGRAMS,
+    entryPoints: programs,
     outdir: folder,
     bundle: true,
     packages: 'external',

@@ -2,9 +2,9 @@
  * The rows of the matrix: every moment at which a plan is struck, and with what. Invariant: each row makes its fault happen
  * at one exact moment that it has seen come, never after a guessed time.
  */
-import type { EnginePoint } from '../../src/activities/engine';
 import type { Scene, SceneEnd } from './scene';
 import { RIVAL_NAMESPACE } from './stage';
+import type { WorkerMoment } from './worker-orders';
 
 export interface Row {
   readonly about: string;
@@ -20,9 +20,9 @@ export interface Row {
   readonly play: (scene: Scene) => Promise<SceneEnd>;
 }
 
-/** The worker process kills itself where the engine passes `at` for the `nth` time; the next one finds what it left. */
+/** The worker process kills itself where it passes `at` for the `nth` time; the next one finds what it left. */
 const killedAt =
-  (at: EnginePoint, nth: number): Row['play'] =>
+  (at: WorkerMoment['at'], nth: number): Row['play'] =>
   async (scene) => {
     const [first, next] = await Promise.all([scene.worker({ at, nth, does: 'kill' }), scene.standby()]);
     await scene.begin();
@@ -49,7 +49,7 @@ const killedWhileHeld =
 
 /** The second worker, which takes over, is killed as well. */
 const killedTwice =
-  (at: EnginePoint, nth: number): Row['play'] =>
+  (at: WorkerMoment['at'], nth: number): Row['play'] =>
   async (scene) => {
     const [first, second, third] = await Promise.all([
       scene.worker({ at: 'slot_taken', nth: 2, does: 'kill' }),
@@ -114,16 +114,16 @@ const pausedAt =
 
 export const ROWS = {
   'before-append-1': { about: 'SIGKILL before the first append', inDoubt: false, play: killedAt('before_append', 1) },
-  'after-append-1': { about: 'SIGKILL after the append of planned', inDoubt: false, play: killedAt('after_append', 1) },
+  'after-append-1': { about: 'SIGKILL after the append of planned', inDoubt: false, play: killedAt('appended', 1) },
   'after-append-2': {
-    about: 'SIGKILL after the append of dispatching',
+    about: 'SIGKILL after the append of dispatching, before the slot that is written with it',
     inDoubt: false,
-    play: killedAt('after_append', 2),
+    play: killedAt('appended', 2),
   },
   'after-append-3': {
     about: 'SIGKILL after the append of completed',
     inDoubt: false,
-    play: killedAt('after_append', 3),
+    play: killedAt('appended', 3),
   },
   'after-slot': { about: 'SIGKILL after a slot, before its look-up', inDoubt: true, play: killedAt('slot_taken', 2) },
   'before-send': { about: 'SIGKILL after a slot, right before its send', inDoubt: true, play: killedAt('sending', 2) },

@@ -47,7 +47,11 @@ async function main(orders: WorkerOrders): Promise<void> {
   Runtime.install({ shutdownSignals: [], logger: new DefaultLogger('WARN') });
   const pass = momentKeeper(orders.moment);
   const plugin = new CountersignPlugin({
-    store: fileStore(orders.journal),
+    store: fileStore(orders.journal, {
+      onStep: (step, entry) => {
+        if (step === 'linked' && entry?.includes('/checkpoint-') === true) void pass('appended');
+      },
+    }),
     contents: fileStore(orders.contents),
     effects: [observed(definitionOf(orders.sink, orders.urls, orders.deadlineMs), (at) => void pass(at))],
     at: pass,

@@ -5,9 +5,12 @@
 import type { EnginePoint } from '../../src/activities/engine';
 import type { SinkName, SinkUrls } from './sinks';
 
-/** A moment of one process: the `nth` time that the engine passes a point, or that the sink's own client is called. */
+/**
+ * A moment of one process: the `nth` time that the engine passes a point, that the sink's own client is called, or that a
+ * checkpoint has got its name (`appended`: what is written together with it has not).
+ */
 export interface WorkerMoment {
-  readonly at: EnginePoint | 'in_client';
+  readonly at: EnginePoint | 'in_client' | 'appended';
   readonly nth: number;
   /** `kill`: SIGKILL. `stop`: SIGSTOP, until somebody sends SIGCONT. `wait`: until a line comes in. */
   readonly does: 'kill' | 'stop' | 'wait';

@@ -12,7 +12,7 @@ import { adopt } from './adopt';
 import { begin } from './begin';
 import { isParkable, type DriveRequest, type DriveResult, type DriveStatus } from './contract';
 import type { Caller, Engine } from './engine';
-import { planConflict } from './journal';
+import { Overtaken, planConflict } from './journal';
 import type { Target } from './look-up';
 import { observeAll, proven } from './observe';
 import { recall } from './recall';
@@ -22,9 +22,15 @@ import { tellStatus } from './telemetry';
 
 export async function drive(engine: Engine, caller: Caller, request: DriveRequest): Promise<DriveResult> {
   // Filled in on the way, so that a refusal half-way still says which journal and head it speaks of.
-  const found: Found = { journal_id: request.journal_id ?? '', epoch: null, replayed: false, steps: [], head: null };
+  const nothing = { journal_id: request.journal_id ?? '', epoch: null, replayed: false, steps: [], head: null };
+  let found: Found = { ...nothing };
   try {
-    const result = await checkedDrive(engine, caller, request, found);
+    const result = await checkedDrive(engine, caller, request, found).catch((fault: unknown) => {
+      if (!(fault instanceof Overtaken)) throw fault;
+      // Now there is somebody to be found.
+      found = { ...nothing };
+      return checkedDrive(engine, caller, request, found);
+    });
     tellStatus(engine, request, result);
     return result;
   } catch (fault) {
@@ -69,15 +75,16 @@ async function checkedDrive(engine: Engine, caller: Caller, request: DriveReques
   const { lineage } = adopted;
   const claim = { held: request.epoch, reclaim: request.reclaim };
   const there = { planned: known !== null, head: last };
-  const { held, head } = await begin(engine, caller, plan, lineage, claim, there);
+  const { held, head, owed } = await begin(engine, caller, plan, lineage, claim, there);
   if (held === null) return { ...found, status: 'fenced' };
   // From here on a refusal is a question to a person: somebody, perhaps we, may have sent something.
   found.head = headOf(head);
+  const { journal_id: journalId } = found;
+  const rounds = new Rounds(engine, caller, request, { plan, journalId, targets, held, head, owed, adopted });
   if (held.turn === 'take_over' || request.intent === 'cancel') {
+    await rounds.ledger.settle();
     await closeSlots(engine, plan.runId, held, head, lineage);
   }
-  const { journal_id: journalId } = found;
-  const rounds = new Rounds(engine, caller, request, { plan, journalId, targets, held, head, adopted });
   const ended = await rounds.run();
   const { ledger, answers } = rounds;
   const status = ended.status === 'done' ? { ...ended, results: await recall(engine, plan, ledger.head) } : ended;

@@ -5,11 +5,21 @@
 import { RecoveryError } from '../rules/recovery';
 import type { CreateOutcome, Store } from '../ports';
 import { Refusal } from '../rules/refusal';
+import type { EnginePoint } from './engine';
 
 const encoder = new TextEncoder();
 
 /** Put-if-absent of many texts. See `Store.createInOrder`. */
 export type Entry = readonly [path: string, text: string];
+
+/** An entry that nothing rests on yet, so that it can be written together with the next that something will rest on. */
+export interface Owed {
+  readonly entry: Entry;
+  /** What it means that its name holds something else. */
+  readonly taken: () => Error;
+  /** The moment at which it is there. */
+  readonly written?: EnginePoint;
+}
 
 export class Entries {
   constructor(private readonly store: Store) {}
@@ -39,6 +49,21 @@ export class Entries {
       const bytes = await this.store.read(path);
       if (bytes === null) throw fault;
       return new TextDecoder().decode(bytes) === text ? 'identical' : 'conflict';
+    }
+  }
+
+  /**
+   * The same, and then one entry more, whose text is unique. Where that one is there after a create that threw, so are those
+   * before it.
+   */
+  async settleInOrder(entries: readonly Entry[], last: Entry): Promise<readonly CreateOutcome[]> {
+    const all = [...entries, last];
+    try {
+      return await this.createInOrder(all);
+    } catch (fault) {
+      const bytes = await this.store.read(last[0]);
+      if (bytes === null || new TextDecoder().decode(bytes) !== last[1]) throw fault;
+      return all.map(() => 'identical');
     }
   }
 

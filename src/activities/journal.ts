@@ -39,7 +39,7 @@ import {
   type SlotRecord,
 } from '../rules/sends/slot';
 import { deriveNext, witnessFromBytes, witnessToText, type Witness } from '../rules/sends/witness';
-import { Entries, type Entry } from './entries';
+import { Entries, type Entry, type Owed } from './entries';
 import { ReceiptFiles } from './receipt-files';
 
 export function lineageFolder(lineage: number): string {
@@ -53,6 +53,36 @@ const epochPath = (runId: string, epoch: number): string => `${runId}/epochs/${e
 function checkpointEntry(runId: string, lineage: number, checkpoint: RecoveryCheckpoint): Entry {
   const path = `${runId}/${lineageFolder(lineage)}/${checkpointFileName(checkpoint.sequence)}`;
   return [path, RecoveryCheckpoint.toJson(checkpoint)];
+}
+
+function witnessEntry(runId: string, next: RecoveryCheckpoint, witness: Witness): Entry {
+  const text = witnessToText(witness);
+  return [`${runId}/witnesses/${hex(next.checkpointDigest)}/${sha256Hex(text)}.json`, text];
+}
+
+export function slotEntry(runId: string, key: string, attempt: number, record: SlotRecord): Entry {
+  return [`${runId}/sends/${key}/${attemptName(attempt)}`, slotToText(record)];
+}
+
+/** A checkpoint to be appended, and what justifies it. */
+export interface Extension {
+  readonly runId: string;
+  readonly lineage: number;
+  readonly previous: RecoveryCheckpoint | null;
+  readonly next: RecoveryCheckpoint;
+  readonly witness: Witness | null;
+}
+
+export interface Appended {
+  /** `conflict`: another driver has put another checkpoint there. */
+  readonly checkpoint: CreateOutcome;
+  /** Whether the slot that was to follow it is ours. */
+  readonly slot: boolean;
+}
+
+/** Somebody else was first with the epoch that this execution was to begin with: nothing of ours stands after it. */
+export class Overtaken extends Error {
+  override readonly name = 'Overtaken';
 }
 
 export class Journal {
@@ -108,34 +138,50 @@ export class Journal {
     return null;
   }
 
-  /** `conflict`: another driver has put another checkpoint there. */
+  /**
+   * One checkpoint after its witness, all that is owed before it, and the slot of its first send after it: each is there only
+   * when those before it are.
+   */
   async append(
-    runId: string,
-    lineage: number,
-    previous: RecoveryCheckpoint | null,
-    next: RecoveryCheckpoint,
-    witness: Witness | null,
-  ): Promise<CreateOutcome> {
+    { runId, lineage, previous, next, witness }: Extension,
+    owed: readonly Owed[] = [],
+    slot: Entry | null = null,
+  ): Promise<Appended> {
     validateSuccessor(previous, next, Number(next.sequence));
     const checkpoint = checkpointEntry(runId, lineage, next);
-    if (witness === null) return this.entries.create(...checkpoint);
-    const text = witnessToText(witness);
-    const path = `${runId}/witnesses/${hex(next.checkpointDigest)}/${sha256Hex(text)}.json`;
-    return (await this.entries.createInOrder([[path, text], checkpoint]))[1] ?? 'conflict';
+    const own = witness === null ? [checkpoint] : [witnessEntry(runId, next, witness), checkpoint];
+    const outcomes = await this.writeOwed(owed, own, slot);
+    return {
+      checkpoint: outcomes[own.length - 1] ?? 'conflict',
+      slot: slot !== null && (outcomes[own.length] ?? 'conflict') !== 'conflict',
+    };
   }
 
-  /**
-   * The first entries of a run at once, for a driver that found none of them: plan, first epoch, checkpoint 0. False when
-   * somebody else was first with the epoch; then no checkpoint was written.
-   */
-  async open(plan: GovernedPlan, epoch: EpochRecord, lineage: number, opening: RecoveryCheckpoint): Promise<boolean> {
-    const [planned, taken, opened] = await this.entries.createInOrder([
-      [`${plan.runId}/plan.json`, contentJson(planToRecord(plan))],
-      [epochPath(plan.runId, epoch.epoch), epochToText(epoch)],
-      checkpointEntry(plan.runId, lineage, opening),
-    ]);
-    if (planned === 'conflict' || opened === 'conflict') throw planConflict();
-    return taken !== 'conflict';
+  /** Writes what is owed, and then more; answers for the latter. Throws what an owed entry says when its name is taken otherwise. */
+  async writeOwed(
+    owed: readonly Owed[],
+    more: readonly Entry[] = [],
+    slot: Entry | null = null,
+  ): Promise<readonly CreateOutcome[]> {
+    const entries = [...owed.map(({ entry }) => entry), ...more];
+    const outcomes = await (slot === null
+      ? this.entries.createInOrder(entries)
+      : this.entries.settleInOrder(entries, slot));
+    for (const [index, { taken }] of owed.entries()) if (outcomes[index] === 'conflict') throw taken();
+    return outcomes.slice(owed.length);
+  }
+
+  /** The first entries of a run, for a driver that found none of them: plan, first epoch, checkpoint 0. */
+  opening(plan: GovernedPlan, epoch: EpochRecord, lineage: number, opening: RecoveryCheckpoint): readonly Owed[] {
+    return [
+      { entry: [`${plan.runId}/plan.json`, contentJson(planToRecord(plan))], taken: planConflict },
+      {
+        entry: [epochPath(plan.runId, epoch.epoch), epochToText(epoch)],
+        taken: () => new Overtaken('another driver was first with this run'),
+        written: 'epoch_taken',
+      },
+      { entry: checkpointEntry(plan.runId, lineage, opening), taken: planConflict, written: 'after_append' },
+    ];
   }
 
   async epochs(runId: string): Promise<readonly EpochRecord[]> {
@@ -173,15 +219,17 @@ export class Journal {
 
   /** True when this very call, or an unclear earlier one of the same owner, created the slot. */
   async takeSlot(runId: string, key: string, attempt: number, record: SlotRecord): Promise<boolean> {
-    const outcome = await this.entries.settle(`${runId}/sends/${key}/${attemptName(attempt)}`, slotToText(record));
-    return outcome !== 'conflict';
+    return (await this.entries.settle(...slotEntry(runId, key, attempt, record))) !== 'conflict';
   }
 
-  async endSlot(runId: string, key: string, attempt: number, end: SendEnd): Promise<void> {
-    const outcome = await this.entries.create(`${runId}/sends/${key}/${attemptName(attempt)}.end`, endToText(end));
-    if (outcome === 'conflict') {
-      throw new Refusal('journal_invalid', 'this slot already has another end', `sends/${key}/${attemptName(attempt)}`);
-    }
+  /** What a slot ended with. */
+  slotEnd(runId: string, key: string, attempt: number, end: SendEnd): Owed {
+    const slot = `sends/${key}/${attemptName(attempt)}`;
+    return {
+      entry: [`${runId}/${slot}.end`, endToText(end)],
+      taken: () => new Refusal('journal_invalid', 'this slot already has another end', slot),
+      written: 'ended',
+    };
   }
 
   private view(folder: string): CheckpointFolderView {

@@ -1,12 +1,16 @@
 /**
- * The chain as one execution extends it. Invariant: a checkpoint is appended only under the latest epoch, after its witness; when
- * another driver came in between, nothing was decided.
+ * The chain as one execution extends it. Invariant: a checkpoint is appended only under the latest epoch, after its witness and
+ * all that is owed before it; when another driver came in between, nothing was decided.
  */
 import type { RecoveryCheckpoint } from '../rules/recovery';
 import { Refusal } from '../rules/refusal';
 import { deriveNext, type Derived, type Witness } from '../rules/sends/witness';
 import type { Engine } from './engine';
+import type { Entry, Owed } from './entries';
 import type { Held } from './takeover';
+
+/** `slot`: whether the slot that was to be taken with the checkpoint is ours. */
+export type Added = Derived & { readonly slot: boolean };
 
 export class Ledger {
   /** The witnesses of the checkpoints that this execution appended. */
@@ -20,29 +24,60 @@ export class Ledger {
     /** The lineage and head that this execution has come to. */
     public lineage: number,
     public head: RecoveryCheckpoint,
+    private owed: readonly Owed[],
   ) {}
 
-  /** Null when it is lost. */
-  async add(draft: Omit<Witness, 'checkpointDigest'>): Promise<Derived | null> {
-    const { engine, head } = this;
+  /** To be written before, or together with, the next checkpoint. */
+  owe(entries: readonly Owed[]): void {
+    this.owed = [...this.owed, ...entries];
+  }
+
+  /** Writes what is owed, for there is no checkpoint to come with it. */
+  async settle(): Promise<void> {
+    const { engine, owed } = this;
+    if (owed.length === 0) return;
+    await this.beforeAppends(owed);
+    await engine.journal.writeOwed(owed);
+    await this.paid(owed);
+  }
+
+  /** `slotFor`: the slot of the first send that the checkpoint allows, to be taken with it. Null when it is lost. */
+  async add(
+    draft: Omit<Witness, 'checkpointDigest'>,
+    slotFor: (derived: Derived) => Promise<Entry | null> = () => Promise.resolve(null),
+  ): Promise<Added | null> {
+    const { engine, head, lineage } = this;
     const derived = deriveNext(head, draft);
-    const witness = { ...draft, checkpointDigest: derived.checkpoint.checkpointDigest };
+    const next = derived.checkpoint;
+    const witness = { ...draft, checkpointDigest: next.checkpointDigest };
+    const { owed } = this;
+    await this.beforeAppends(owed);
     await engine.at?.('before_append');
-    const outcome = (await this.mayWrite())
-      ? await engine.journal.append(head.runId, this.lineage, head, derived.checkpoint, witness)
-      : 'conflict';
-    if (outcome === 'conflict') {
+    const extension = { runId: head.runId, lineage, previous: head, next, witness };
+    const slot = await slotFor(derived);
+    const appended = (await this.mayWrite()) ? await engine.journal.append(extension, owed, slot) : null;
+    if (appended !== null) await this.paid(owed);
+    if (appended === null || appended.checkpoint === 'conflict') {
       this.lost = true;
       return null;
     }
     await engine.at?.('after_append');
-    if (derived.checkpoint.phase === 'aborted' && (await this.isLeft())) {
+    if (next.phase === 'aborted' && (await this.isLeft())) {
       this.lost = true;
       return null;
     }
     this.steps.push(witness);
-    this.head = derived.checkpoint;
-    return derived;
+    this.head = next;
+    return { ...derived, slot: appended.slot };
+  }
+
+  private async beforeAppends(owed: readonly Owed[]): Promise<void> {
+    if (owed.some(({ written }) => written === 'after_append')) await this.engine.at?.('before_append');
+  }
+
+  private async paid(owed: readonly Owed[]): Promise<void> {
+    this.owed = this.owed.slice(owed.length);
+    for (const { written } of owed) if (written !== undefined) await this.engine.at?.(written);
   }
 
   /**
@@ -59,7 +94,8 @@ export class Ledger {
     const { engine, head } = this;
     const { checkpoint } = deriveNext(head, witness);
     await engine.at?.('before_append');
-    if ((await engine.journal.append(head.runId, this.lineage + 1, null, checkpoint, witness)) === 'conflict') {
+    const extension = { runId: head.runId, lineage: this.lineage + 1, previous: null, next: checkpoint, witness };
+    if ((await engine.journal.append(extension)).checkpoint === 'conflict') {
       throw new Refusal('journal_invalid', `lineage ${this.lineage + 1} does not begin where the one before was left`);
     }
     await engine.at?.('after_append');

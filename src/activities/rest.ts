@@ -3,6 +3,7 @@
  * durable timer credits it; a parked plan says why.
  */
 import type { RecoveryDecision } from '../rules/recovery';
+import type { Witness } from '../rules/sends/witness';
 import type { DriveStatus, ParkReason } from './contract';
 import type { Known } from './observe';
 
@@ -32,4 +33,13 @@ export function reviewReason(decision: RecoveryDecision): ParkReason {
 
 export function reviewMessage(decision: RecoveryDecision): string {
   return `${reviewReason(decision)}: nothing is sent until a person has looked at the sink and decided`;
+}
+
+/** A refusal ends the plan, also when its sender did not live to say so: the end record does. */
+export function refusalIn(known: readonly Known[]): Witness['refusal'] {
+  for (const { target, slots, verdict } of known) {
+    const code = slots.find((slot) => slot.end?.outcome === 'refused')?.end?.code;
+    if (typeof code === 'string' && verdict.state === 'absent') return { ordinal: target.ordinal, code };
+  }
+  return null;
 }

@@ -21,14 +21,16 @@ import { isEndedBehind, type Adopted } from './adopt';
 import { ask, doubtfulIn } from './ask';
 import type { DriveRequest, DriveStatus, ParkReason, ReceiptAnswer } from './contract';
 import type { Caller, Engine } from './engine';
-import { Ledger } from './ledger';
+import type { Owed } from './entries';
+import { Ledger, type Added } from './ledger';
 import type { Target } from './look-up';
 import { observeAll, proven, type Known } from './observe';
 import { Permission, type Standing } from './permission';
 import { receive } from './receive';
-import { reviewMessage, reviewReason, waitStatus } from './rest';
-import { sendBatch, type BatchEnd } from './send-batch';
+import { refusalIn, reviewMessage, reviewReason, waitStatus } from './rest';
 import { retryPauseMs } from './send';
+import type { BatchEnd } from './send-batch';
+import { Sending, type Round } from './sending';
 import { closeSlots, type Held } from './takeover';
 import { tellFound } from './telemetry';
 
@@ -39,17 +41,16 @@ export interface Place {
   readonly targets: readonly Target[];
   readonly held: Held;
   readonly head: RecoveryCheckpoint;
+  /** What makes it so, where that is still to be written. */
+  readonly owed: readonly Owed[];
   readonly adopted: Adopted;
 }
-
-/** A drive comes back by itself after this long, so that its history stays fresh and its time-outs can be short. */
-const LONGEST_DRIVE_MS = 10 * 60_000;
 
 export class Rounds {
   readonly ledger: Ledger;
   /** What became of the receipts that came with the request. */
   answers: readonly ReceiptAnswer[] = [];
-  private readonly started: number;
+  private readonly sending: Sending;
   private permission: Permission;
   /** Nothing is sent any more: every slot that somebody could still take is closed. */
   private ending = false;
@@ -60,23 +61,29 @@ export class Rounds {
     private readonly request: DriveRequest,
     private readonly place: Place,
   ) {
-    this.started = engine.monotonic();
-    this.ledger = new Ledger(engine, place.held, place.adopted.lineage, place.head);
+    this.sending = new Sending(engine, caller, place, () => this.now());
+    this.ledger = new Ledger(engine, place.held, place.adopted.lineage, place.head, place.owed);
     const { approval_waited: waited = 0, approval_waited_in: lineage = request.lineage } = request;
     this.permission = this.permissionHere(lineage === this.ledger.lineage ? waited : 0);
   }
 
   async run(): Promise<DriveStatus> {
     try {
-      return await this.drive();
+      const status = await this.drive();
+      await this.ledger.settle();
+      return status;
     } catch (fault) {
-      if (!(fault instanceof Refusal) || fault.code !== 'reviewers_unavailable') throw fault;
+      if (!(fault instanceof Refusal)) throw fault;
+      // Whoever hears of it will look for this head.
+      await this.ledger.settle();
+      if (fault.code !== 'reviewers_unavailable') throw fault;
       return { status: 'parked', reason: fault.code, message: fault.message, question: null };
     }
   }
 
   private async drive(): Promise<DriveStatus> {
     if (this.place.adopted.unwritten !== null) await this.openNext(this.place.adopted.unwritten);
+    if (!this.unheard) await this.ledger.settle();
     const turned = await this.hear();
     if (turned !== null) return turned;
     const standing = await this.standing();
@@ -95,26 +102,36 @@ export class Rounds {
       if (forbidden !== null) return forbidden;
       const again = await this.unchanged(known);
       if (again !== null) return this.park(reviewReason(again), reviewMessage(again));
-      const decision = await this.append('advance', known);
-      if (decision === null) return { status: 'stopped' };
+      const round = { known, lineage: this.ledger.lineage, permission: this.permission };
+      const added = await this.append('advance', known, {}, round);
+      const decision = added?.decision ?? null;
+      if (added === null || decision === null) return { status: 'stopped' };
       if (decision.disposition === 'review_required') {
         return this.park(reviewReason(decision), reviewMessage(decision));
       }
       if (this.ledger.head.phase === 'completed') return { status: 'done' };
       if (decision.disposition === 'complete') continue;
-      const status = await this.after(await this.send(known, decision));
+      const status = await this.after(await this.sending.send(round, added));
       if (status !== null) return status;
     }
   }
 
+  private get cancelled(): boolean {
+    return this.request.intent === 'cancel' || this.place.adopted.overtaken;
+  }
+
+  /** A run that begins here has heard nobody yet. */
+  private get unheard(): boolean {
+    const { request, permission, place, cancelled } = this;
+    const silent = (request.receipts ?? []).length === 0 && permission.rules.length === 0 && !cancelled;
+    return silent && place.held.turn === 'first';
+  }
+
   /** What people have said since, and whatever follows from it at once; null to go on. */
   private async hear(): Promise<DriveStatus | null> {
-    const { request, permission } = this;
-    const { held } = this.place;
-    const cancelled = request.intent === 'cancel' || this.place.adopted.overtaken;
+    if (this.unheard) return null;
+    const { request, permission, cancelled } = this;
     const tokens = request.receipts ?? [];
-    // A run that begins here has heard nobody yet.
-    if (held.turn === 'first' && tokens.length === 0 && permission.rules.length === 0 && !cancelled) return null;
     if (tokens.length > 0) await this.take(tokens, cancelled);
     const turning = await permission.turning(this.ledger.head);
     const resolution = turning?.claims.resolution;
@@ -168,6 +185,8 @@ export class Rounds {
   private async after(end: BatchEnd): Promise<DriveStatus | null> {
     switch (end.ended) {
       case 'all_sent':
+        this.ledger.owe(end.owed);
+        return null;
       case 'refused':
         return null;
       case 'fenced':
@@ -218,8 +237,8 @@ export class Rounds {
     known: readonly Known[],
     why: Pick<Partial<Witness>, 'refusal' | 'ground'>,
   ): Promise<DriveStatus> {
-    const decision = await this.append(step, known, why);
-    return decision === null ? { status: 'stopped' } : { status: 'done' };
+    const added = await this.append(step, known, why);
+    return added === null ? { status: 'stopped' } : { status: 'done' };
   }
 
   private observe(): Promise<readonly Known[]> {
@@ -231,35 +250,21 @@ export class Rounds {
     return observeAll(engine, caller, plan.runId, held, head, targets, how, permission);
   }
 
-  /** Null when another driver put another checkpoint there: nothing was decided. */
+  /** Null when another driver put another checkpoint there: nothing was decided. With `round`, what follows from it is to be sent. */
   private async append(
     step: WitnessStep,
     known: readonly Known[],
     { refusal = null, ground }: Pick<Partial<Witness>, 'refusal' | 'ground'> = {},
-  ): Promise<RecoveryDecision | null> {
+    round: Round | null = null,
+  ): Promise<Added | null> {
     const observations = known.map(proven) as ProvenObservation[];
-    const draft = { step, now: this.now(), observations, refusal };
+    const draft = { step, now: this.now(), observations, refusal, ...(ground === undefined ? {} : { ground }) };
     const before = this.ledger.head;
-    const derived = await this.ledger.add(ground === undefined ? draft : { ...draft, ground });
-    if (derived !== null) tellFound(this.engine, this.place.held.owner, before, known);
-    return derived?.decision ?? null;
-  }
-
-  private async send(known: readonly Known[], decision: RecoveryDecision): Promise<BatchEnd> {
-    const retry = new Set(decision.retryEffectIds);
-    const { engine, permission } = this;
-    const { plan, held } = this.place;
-    const { lineage, head } = this.ledger;
-    const at = { lineage, sequence: Number(head.sequence), digest: head.checkpointDigest };
-    const until = head.approvalExpiresAt;
-    const permitted = (): boolean => until === null || permission.rules.length === 0 || BigInt(this.now()) < until;
-    const turn = { runId: plan.runId, epoch: held.epoch, owner: held.owner, head: at, permitted };
-    const due = known.filter(({ target }) => retry.has(target.item.actionId));
-    const mustStop = async (): Promise<boolean> =>
-      this.caller.stopping() ||
-      engine.monotonic() - this.started > LONGEST_DRIVE_MS ||
-      (permission.rules.length > 0 && (await permission.standing(head)).standing !== 'permitted');
-    return sendBatch(engine, turn, plan.order, due, mustStop);
+    const added = await this.ledger.add(draft, async (next) =>
+      round === null ? null : this.sending.slotFor(round, next),
+    );
+    if (added !== null) tellFound(this.engine, this.place.held.owner, before, known);
+    return added;
   }
 
   /**
@@ -329,13 +334,4 @@ export class Rounds {
   private now(): number {
     return Math.max(this.engine.now(), this.caller.scheduledAt);
   }
-}
-
-/** A refusal ends the plan, also when its sender did not live to say so: the end record does. */
-function refusalIn(known: readonly Known[]): Witness['refusal'] {
-  for (const { target, slots, verdict } of known) {
-    const code = slots.find((slot) => slot.end?.outcome === 'refused')?.end?.code;
-    if (typeof code === 'string' && verdict.state === 'absent') return { ordinal: target.ordinal, code };
-  }
-  return null;
 }

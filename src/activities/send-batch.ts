@@ -5,11 +5,13 @@
 import type { EffectSink } from '../ports';
 import type { PlanOrder } from '../rules/plans/plan';
 import type { Engine } from './engine';
+import type { Owed } from './entries';
 import type { Known } from './observe';
-import { sendOne, type SendResult, type Turn } from './send';
+import { sendOne, writeEnd, type Right, type SendResult, type Turn } from './send';
 
 export type BatchEnd =
-  | { readonly ended: 'all_sent' }
+  /** `owed`: ends that go with the next checkpoint. */
+  | { readonly ended: 'all_sent'; readonly owed: readonly Owed[] }
   | { readonly ended: 'stopped' }
   | { readonly ended: 'fenced' }
   | { readonly ended: 'unknown'; readonly known: Known }
@@ -27,24 +29,28 @@ const GRAVITY: Record<BatchEnd['ended'], number> = {
   all_sent: 5,
 };
 
+/** `first`: the right to send the first of `due`, when it is ours already. */
 export async function sendBatch(
   engine: Engine,
   turn: Turn,
   order: PlanOrder,
   due: readonly Known[],
   mustStop: () => Promise<boolean>,
+  first: Right | null,
 ): Promise<BatchEnd> {
   const pacer = new Pacer(engine);
-  const endings: Promise<void>[] = [];
-  let worst: BatchEnd = { ended: 'all_sent' };
+  const ends = new Ends(engine);
+  let worst: BatchEnd = { ended: 'all_sent', owed: [] };
   let failed = false;
   const lane = async (queue: Known[]): Promise<void> => {
     for (let known = queue.shift(); known !== undefined; known = queue.shift()) {
-      if (failed || worst.ended !== 'all_sent') return;
+      const right = known === due[0] ? first : null;
+      // A slot that is ours already is used: to leave it would be an unknown outcome.
+      if (right === null && (failed || worst.ended !== 'all_sent')) return;
       await pacer.wait(known.target.definition.sink);
-      if (await mustStop()) return void (worst = heavier(worst, { ended: 'stopped' }));
-      const result = await sendOne(engine, turn, known.target, known);
-      if (result.sent === 'committed' && result.ended !== undefined) endings.push(observed(result.ended));
+      if (right === null && (await mustStop())) return void (worst = heavier(worst, { ended: 'stopped' }));
+      const result = await sendOne(engine, turn, known.target, known, right);
+      if (result.sent === 'committed' && result.end !== undefined) ends.add(result.end);
       // Only now: another lane may have come to a worse end meanwhile.
       worst = heavier(worst, endOf(known, result));
     }
@@ -57,16 +63,39 @@ export async function sendBatch(
     }),
   );
   const left = await Promise.allSettled(running);
-  // Ends are written while the next send is under way, but all of them before anything else is done.
-  const written = await Promise.allSettled(endings);
-  for (const outcome of [...left, ...written]) if (outcome.status === 'rejected') throw outcome.reason;
+  const [last, ...written] = await Promise.allSettled([ends.last(), ...ends.written]);
+  const owed = last.status === 'fulfilled' ? last.value : [];
+  const failure = [...left, last, ...written].find(({ status }) => status === 'rejected');
+  if (failure === undefined && worst.ended === 'all_sent') return { ended: 'all_sent', owed };
+  for (const end of owed) await writeEnd(engine, end);
+  if (failure !== undefined) throw (failure as PromiseRejectedResult).reason;
   return worst;
 }
 
-/** The same promise; its failure is reported where it is awaited, not as an unhandled one meanwhile. */
-function observed(promise: Promise<void>): Promise<void> {
-  promise.catch(() => undefined);
-  return promise;
+/**
+ * The ends of a batch: each is written while a later send is under way, and all but the last of them before anything else is
+ * done. The last goes with the checkpoint that follows.
+ */
+class Ends {
+  readonly written: Promise<void>[] = [];
+  private latest: Promise<Owed> | null = null;
+
+  constructor(private readonly engine: Engine) {}
+
+  add(end: Promise<Owed>): void {
+    // Its failure is reported where it is awaited, not as an unhandled one meanwhile.
+    end.catch(() => undefined);
+    const before = this.latest;
+    this.latest = end;
+    if (before === null) return;
+    const written = before.then((owed) => writeEnd(this.engine, owed));
+    written.catch(() => undefined);
+    this.written.push(written);
+  }
+
+  async last(): Promise<readonly Owed[]> {
+    return this.latest === null ? [] : [await this.latest];
+  }
 }
 
 /** Queues that run side by side: one for an ordered plan; `maxInFlight` sharing one queue for each sink otherwise. */
@@ -91,7 +120,7 @@ function heavier(one: BatchEnd, other: BatchEnd): BatchEnd {
 function endOf(known: Known, result: SendResult): BatchEnd {
   switch (result.sent) {
     case 'committed':
-      return { ended: 'all_sent' };
+      return { ended: 'all_sent', owed: [] };
     case 'refused':
       return { ended: 'refused' };
     case 'not_sent':

@@ -5,8 +5,10 @@
 import type { DispatchOutcome } from '../ports';
 import { Refusal } from '../rules/refusal';
 import { judge, type Facts } from '../rules/sends/proof';
-import { nextAttempt, safeCode, type HeadRef, type SendEnd, type Slot } from '../rules/sends/slot';
+import { nextAttempt, safeCode, type HeadRef, type SendEnd, type Slot, type SlotRecord } from '../rules/sends/slot';
 import type { Engine } from './engine';
+import type { Entry, Owed } from './entries';
+import { slotEntry } from './journal';
 import { isExternalId, lookUpOnce, type Target } from './look-up';
 import { traitsOf } from './registry';
 import { toldCall } from './telemetry';
@@ -21,9 +23,15 @@ export interface Turn {
   readonly permitted: () => boolean;
 }
 
+/** The right to one send: a slot of ours, and when its time began. */
+export interface Right {
+  readonly attempt: number;
+  readonly began: number;
+}
+
 export type SendResult =
-  /** `ended`: the slot's end is still being written. The sink was seen to hold the effect, so nothing waits for it but the batch. */
-  | { readonly sent: 'committed'; readonly ended?: Promise<void> }
+  /** `end`: the slot's end, still to be written. The sink was seen to hold the effect, so nothing rests on it but the batch. */
+  | { readonly sent: 'committed'; readonly end?: Promise<Owed> }
   | { readonly sent: 'refused' }
   /** Proven not sent; ask again after `retryAfterMs` when the sink said so. */
   | { readonly sent: 'not_sent'; readonly retryAfterMs: number | null }
@@ -31,34 +39,45 @@ export type SendResult =
   | { readonly sent: 'unknown' }
   | { readonly sent: 'fenced' };
 
+/** The slot to be created for a first send, and the right that it gives when it is ours. */
+export function slotToTake(
+  engine: Engine,
+  turn: Turn,
+  target: Target,
+  slots: readonly Slot[],
+): { readonly right: Right; readonly record: SlotRecord; readonly entry: Entry } {
+  const { deadlineMs, settleMs } = target.definition.sink;
+  const right = { attempt: nextAttempt(slots), began: engine.monotonic() };
+  const { owner, epoch, head } = turn;
+  const record = { state: 'begun', owner, epoch, head, openedAt: engine.now(), deadlineMs, settleMs } as const;
+  return { right, record, entry: slotEntry(turn.runId, target.item.idempotencyKey, right.attempt, record) };
+}
+
+/** Null when another has the turn or the slot. */
+async function takeRight(engine: Engine, turn: Turn, target: Target, slots: readonly Slot[]): Promise<Right | null> {
+  const { right, record } = slotToTake(engine, turn, target, slots);
+  if (!(await engine.journal.isLatestEpoch(turn.runId, turn.epoch))) return null;
+  const taken = await engine.journal.takeSlot(turn.runId, target.item.idempotencyKey, right.attempt, record);
+  return taken ? right : null;
+}
+
+/** `first`: the right that came with the checkpoint. */
 export async function sendOne(
   engine: Engine,
   turn: Turn,
   target: Target,
   before: Pick<Facts, 'slots' | 'waitedMs' | 'attested'>,
+  first: Right | null = null,
 ): Promise<SendResult> {
   const { item, definition } = target;
-  const { sink } = definition;
-  const started = engine.monotonic();
-  const left = (): number => sink.deadlineMs - (engine.monotonic() - started);
-  if (!(await engine.journal.isLatestEpoch(turn.runId, turn.epoch))) return { sent: 'fenced' };
-  const attempt = nextAttempt(before.slots);
-  const taken = await engine.journal.takeSlot(turn.runId, item.idempotencyKey, attempt, {
-    state: 'begun',
-    owner: turn.owner,
-    epoch: turn.epoch,
-    head: turn.head,
-    openedAt: engine.now(),
-    deadlineMs: sink.deadlineMs,
-    settleMs: sink.settleMs,
-  });
-  if (!taken) return { sent: 'fenced' };
+  const right = first ?? (await takeRight(engine, turn, target, before.slots));
+  if (right === null) return { sent: 'fenced' };
   await engine.at?.('slot_taken');
+  const left = (): number => definition.sink.deadlineMs - (engine.monotonic() - right.began);
 
-  const end = async (outcome: Partial<SendEnd> & Pick<SendEnd, 'outcome'>): Promise<void> => {
+  const endOf: EndOf = (outcome) => {
     const empty = { owner: turn.owner, code: null, externalId: null, resultDigest: null, retryAfterMs: null };
-    await engine.journal.endSlot(turn.runId, item.idempotencyKey, attempt, { ...empty, ...outcome });
-    await engine.at?.('ended');
+    return engine.journal.slotEnd(turn.runId, item.idempotencyKey, right.attempt, { ...empty, ...outcome });
   };
 
   const answer = await lookUpOnce(engine, target, left());
@@ -74,15 +93,22 @@ export async function sendOne(
   if (verdict.state === 'absent') await engine.at?.('sending');
   // The clock kept running while this process did not (a pause, a slow look-up): neither a slot nor an approval that has expired may be used.
   if (verdict.state !== 'absent' || left() <= 0 || !turn.permitted()) {
-    await end({ outcome: 'not_sent' });
+    await writeEnd(engine, endOf({ outcome: 'not_sent' }));
     return verdict.state === 'committed' ? { sent: 'committed' } : { sent: 'not_sent', retryAfterMs: null };
   }
 
-  const outcome = await toldDispatch(engine, target, left(), attempt);
+  const outcome = await toldDispatch(engine, target, left(), right.attempt);
   await engine.at?.('answered');
-  const result = await settle(engine, turn, target, outcome, end);
+  const result = await settle(engine, turn, target, outcome, endOf);
   if (result.sent !== 'fenced') engine.meter?.record('sends', 1, { tool_id: item.toolId, outcome: result.sent });
   return result;
+}
+
+type EndOf = (outcome: Partial<SendEnd> & Pick<SendEnd, 'outcome'>) => Owed;
+
+export async function writeEnd(engine: Engine, end: Owed): Promise<void> {
+  await engine.journal.writeOwed([end]);
+  await engine.at?.('ended');
 }
 
 async function settle(
@@ -90,28 +116,28 @@ async function settle(
   turn: Turn,
   target: Target,
   outcome: DispatchOutcome | null,
-  end: (outcome: Partial<SendEnd> & Pick<SendEnd, 'outcome'>) => Promise<void>,
+  endOf: EndOf,
 ): Promise<SendResult> {
   const { item, definition } = target;
   switch (outcome?.outcome) {
     case 'refused': {
-      await end({ outcome: 'refused', code: safeCode(outcome.code) });
+      await writeEnd(engine, endOf({ outcome: 'refused', code: safeCode(outcome.code) }));
       return { sent: 'refused' };
     }
     case 'not_sent': {
       const retryAfterMs = outcome.retryAfterMs ?? null;
-      await end({ outcome: 'not_sent', retryAfterMs });
+      await writeEnd(engine, endOf({ outcome: 'not_sent', retryAfterMs }));
       return { sent: 'not_sent', retryAfterMs };
     }
     case 'accepted': {
       const found = await lookUpOnce(engine, target, definition.sink.deadlineMs);
       const seen = found?.state === 'committed' && found.operationDigest === item.operationDigest ? found : null;
-      const ended = keepResult(engine, turn, item.idempotencyKey, outcome.result).then((resultDigest) =>
-        end({ outcome: 'acked', externalId: (seen ?? outcome).externalId, resultDigest }),
+      const end = keepResult(engine, turn, item.idempotencyKey, outcome.result).then((resultDigest) =>
+        endOf({ outcome: 'acked', externalId: (seen ?? outcome).externalId, resultDigest }),
       );
-      if (seen !== null) return { sent: 'committed', ended };
+      if (seen !== null) return { sent: 'committed', end };
       // Here the end is the only proof, or the only contradiction.
-      await ended;
+      await writeEnd(engine, await end);
       return { sent: definition.sink.lookup === 'authoritative' ? 'unknown' : 'committed' };
     }
     case undefined: {

@@ -71,7 +71,7 @@ export async function sampleJournal(name = 'sample'): Promise<SampleJournal> {
     const head = chain.at(-1) as RecoveryCheckpoint;
     const { checkpoint } = deriveNext(head, draft);
     const witness = { ...draft, checkpointDigest: checkpoint.checkpointDigest };
-    await journal.append(run, 1, head, checkpoint, witness);
+    await journal.append({ runId: run, lineage: 1, previous: head, next: checkpoint, witness });
     chain.push(checkpoint);
     witnesses.push(witness);
   };
@@ -100,15 +100,15 @@ export async function sampleJournal(name = 'sample'): Promise<SampleJournal> {
 
   await journal.createPlan(plan);
   await epoch(1);
-  await journal.append(run, 1, null, chain[0]!, null);
+  await journal.append({ runId: run, lineage: 1, previous: null, next: chain[0]!, witness: null });
   await advance([
     { state: 'absent', proof: 'looked_up' },
     { state: 'absent', proof: 'never_begun' },
   ]);
   await journal.takeSlot(run, first.idempotencyKey, 1, slot(1, 'begun'));
-  await journal.endSlot(run, first.idempotencyKey, 1, end(1, 'acked', 'ext-0'));
+  await journal.writeOwed([journal.slotEnd(run, first.idempotencyKey, 1, end(1, 'acked', 'ext-0'))]);
   await journal.takeSlot(run, second.idempotencyKey, 1, slot(1, 'begun'));
-  await journal.endSlot(run, second.idempotencyKey, 1, end(1, 'not_sent', null));
+  await journal.writeOwed([journal.slotEnd(run, second.idempotencyKey, 1, end(1, 'not_sent', null))]);
   await epoch(2);
   await journal.takeSlot(run, first.idempotencyKey, 2, slot(2, 'closed'));
   await journal.takeSlot(run, second.idempotencyKey, 2, slot(2, 'closed'));
@@ -117,7 +117,7 @@ export async function sampleJournal(name = 'sample'): Promise<SampleJournal> {
     { state: 'absent', proof: 'not_sent' },
   ]);
   await journal.takeSlot(run, second.idempotencyKey, 3, slot(2, 'begun'));
-  await journal.endSlot(run, second.idempotencyKey, 3, end(2, 'acked', 'ext-1'));
+  await journal.writeOwed([journal.slotEnd(run, second.idempotencyKey, 3, end(2, 'acked', 'ext-1'))]);
   await advance([
     { state: 'committed', proof: 'looked_up', evidence: evidence[0]! },
     { state: 'committed', proof: 'acked', evidence: evidence[1]! },

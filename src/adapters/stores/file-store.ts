@@ -33,8 +33,8 @@ export interface FileStoreOptions {
    * store in which nothing was ever sent. @default false
    */
   readonly createRoot?: boolean;
-  /** @internal Called between the system calls of a create. */
-  readonly onStep?: (step: PublishStep) => void;
+  /** @internal Called between the system calls of a create; with the entry when it is `linked`. */
+  readonly onStep?: (step: PublishStep, entry?: string) => void;
 }
 
 const DEFAULT_MAX_ENTRY_BYTES = 16 * 1024 * 1024;
@@ -65,7 +65,7 @@ export function fileStore(root: string, options: FileStoreOptions = {}): FileSto
 export class FileStore implements ContentStore {
   readonly scope = 'host';
   readonly #maxEntryBytes: number;
-  readonly #onStep: ((step: PublishStep) => void) | undefined;
+  readonly #onStep: FileStoreOptions['onStep'];
   readonly #syncs = new FolderSync();
   readonly #folders: Folders;
   #swept = false;
@@ -194,7 +194,7 @@ export class FileStore implements ContentStore {
   async #link({ entry, bytes, folder, target, temporary }: Staged): Promise<CreateOutcome> {
     if (temporary !== null && linkNew(temporary, target)) {
       this.#syncs.owe(folder.path);
-      this.#onStep?.('linked');
+      this.#onStep?.('linked', entry);
       return 'created';
     }
     const found = this.#readFile(target, entry);

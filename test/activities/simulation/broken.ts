@@ -1,11 +1,10 @@
 /** Engines with one promise broken each, for showing that the invariants notice. */
 import type { Engine } from '../../../src/activities/engine';
-import { Journal } from '../../../src/activities/journal';
+import type { Entry, Owed } from '../../../src/activities/entries';
+import { Journal, type Extension } from '../../../src/activities/journal';
 import type { ReceiptFiles } from '../../../src/activities/receipt-files';
 import type { Reviewers, Store } from '../../../src/ports';
-import type { RecoveryCheckpoint } from '../../../src/rules/recovery';
 import type { Slot, SlotRecord } from '../../../src/rules/sends/slot';
-import type { Witness } from '../../../src/rules/sends/witness';
 import type { Variant } from './world';
 
 class ClosesNothing extends Journal {
@@ -18,6 +17,22 @@ class SharesSlots extends Journal {
   override async takeSlot(runId: string, key: string, attempt: number, record: SlotRecord): Promise<boolean> {
     await super.takeSlot(runId, key, attempt, record);
     return true;
+  }
+
+  override async append(...given: Parameters<Journal['append']>): ReturnType<Journal['append']> {
+    return { ...(await super.append(...given)), slot: given[2] !== null };
+  }
+}
+
+/** Its first slot does not come after the checkpoint, but beside it. */
+class TakesSlotsUnseen extends Journal {
+  override async append(
+    extension: Extension,
+    owed: readonly Owed[],
+    slot: Entry | null,
+  ): ReturnType<Journal['append']> {
+    if (slot !== null) await this.writeOwed([{ entry: slot, taken: () => new Error('taken') }]).catch(() => undefined);
+    return { ...(await super.append(extension, owed)), slot: slot !== null };
   }
 }
 
@@ -39,15 +54,11 @@ class HurriesQuiet extends Journal {
   }
 }
 
+type AppendedWith = [owed?: readonly Owed[], slot?: Entry | null];
+
 class WritesNoWitness extends Journal {
-  override append(
-    runId: string,
-    lineage: number,
-    previous: RecoveryCheckpoint | null,
-    next: RecoveryCheckpoint,
-    _witness: Witness | null,
-  ): ReturnType<Journal['append']> {
-    return super.append(runId, lineage, previous, next, null);
+  override append(extension: Extension, ...more: AppendedWith): ReturnType<Journal['append']> {
+    return super.append({ ...extension, witness: null }, ...more);
   }
 }
 
@@ -70,6 +81,7 @@ const changed = (change: Partial<Engine>): Variant => ({ engine: (engine) => ({ 
 export const BROKEN_ENGINES: Readonly<Record<string, Variant>> = {
   'closes no slot in a takeover': { journal: (store) => new ClosesNothing(store) },
   'sends under a slot that another took': { journal: (store) => new SharesSlots(store) },
+  'takes a slot before the checkpoint that allows it': { journal: (store) => new TakesSlotsUnseen(store) },
   'takes an open send for one that never began': { journal: (store) => new ForgetsOpenSlots(store) },
   'appends without a witness': { journal: (store) => new WritesNoWitness(store) },
   'believes that its slot is durable before it is': { journal: (store) => new Journal(answersTooEarly(store)) },
