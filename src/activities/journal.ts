@@ -12,6 +12,7 @@
  */
 import {
   RecoveryCheckpoint,
+  RETIRED_FILE_NAME,
   RecoveryError,
   checkpointFileName,
   openCheckpointFolder,
@@ -22,7 +23,7 @@ import {
 import { StoreError, type CreateOutcome, type Store } from '../ports';
 import { journalIdFromBytes } from '../rules/journal-record';
 import { parseRecord } from '../rules/fields';
-import { lineageName } from '../rules/receipts/lineage-record';
+import { lineageName, type LineageRecord } from '../rules/receipts/lineage-record';
 import { planFromRecord, planToRecord, type GovernedPlan } from '../rules/plans/plan';
 import { contentJson } from '../rules/plans/content-json';
 import { Refusal } from '../rules/refusal';
@@ -41,6 +42,7 @@ import {
 import { deriveNext, witnessFromBytes, witnessToText, type Witness } from '../rules/sends/witness';
 import { Entries, type Entry, type Owed } from './entries';
 import { ReceiptFiles } from './receipt-files';
+import { retiredChain } from './retired-chain';
 
 export function lineageFolder(lineage: number): string {
   return `lineage-${lineageName(lineage)}`;
@@ -114,17 +116,42 @@ export class Journal {
   }
 
   /** Reads and validates one lineage as the recovery contract demands; throws `RecoveryError`. */
-  async chain(runId: string, lineage: number): Promise<readonly RecoveryCheckpoint[]> {
+  async chain(runId: string, lineage: number, again = true): Promise<readonly RecoveryCheckpoint[]> {
+    const path = `${runId}/${lineageFolder(lineage)}`;
     try {
-      const folder = await openCheckpointFolder(this.view(`${runId}/${lineageFolder(lineage)}`));
-      if (folder.state === 'retired') throw new RecoveryError('journal_retired', 'journal');
+      const folder = await openCheckpointFolder(this.view(path));
+      if (folder.state === 'retired') return await retiredChain(this, runId, lineage, folder.record);
       const chain: RecoveryCheckpoint[] = [];
       for await (const file of folder.files) chain.push(file.checkpoint);
       return chain;
     } catch (fault) {
+      // It may have been retired while it was read: then its record is there, and says all.
+      if (again && (await this.isRetired(path))) return this.chain(runId, lineage, false);
       // A store that does not answer says nothing about the journal: that is a failed execution, not a refusal.
       throw fault instanceof RecoveryError && isPassing(fault.cause) ? fault.cause : fault;
     }
+  }
+
+  private async isRetired(folder: string): Promise<boolean> {
+    return (await this.entries.bytes(`${folder}/${RETIRED_FILE_NAME}`).catch(() => null)) !== null;
+  }
+
+  /** Every witness of the run that can be read, of whatever lineage. */
+  async witnesses(runId: string): Promise<readonly Witness[]> {
+    const found: Witness[] = [];
+    for (const folder of await this.entries.list(`${runId}/witnesses`)) {
+      const path = `${runId}/witnesses/${folder.replace(/\/$/, '')}`;
+      for (const name of await this.entries.list(path)) {
+        const bytes = await this.entries.bytes(`${path}/${name}`);
+        const witness = bytes === null ? null : readable(() => witnessFromBytes(bytes));
+        if (witness !== null) found.push(witness);
+      }
+    }
+    return found;
+  }
+
+  lineageRecord(runId: string, lineage: number): Promise<LineageRecord | null> {
+    return this.receipts(runId).lineage(lineage);
   }
 
   /** A stored witness that derives `next` from `previous`, or null when none does: then `next` is not justified. */

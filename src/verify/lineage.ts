@@ -3,6 +3,7 @@
  * refused with exactly the answer of the recovery contract.
  */
 import {
+  RETIRED_FILE_NAME,
   RecoveryError,
   TEMPORARY_PREFIX,
   checkpointFileName,
@@ -11,12 +12,16 @@ import {
   type CheckpointFolderView,
   type RecoveryCheckpoint,
   type RecoveryPhase,
+  type RetiredJournalRecord,
 } from '../rules/recovery';
 import { divergenceOf } from './difference';
 import type { Divergence, Findings } from './findings';
 import { joined, type JournalView } from './view';
 
-/** `none_here`: the folder stands alone, so nothing says how its checkpoints came about. */
+/**
+ * `none_here`: the folder stands alone, so nothing says how its checkpoints came about. `retired`: only the record is left, and
+ * nothing derives what it stands for.
+ */
 export type Justified = 'yes' | 'no' | 'none_here' | 'retired';
 
 export interface LineageHead {
@@ -52,6 +57,8 @@ export interface LinkCheck {
     next: RecoveryCheckpoint,
     path: string,
   ): Promise<{ readonly justified: boolean; readonly divergence: Divergence | null }>;
+  /** The chain that was retired, derived anew; null where what is left does not lead to its end. */
+  retired(record: RetiredJournalRecord): Promise<readonly RecoveryCheckpoint[] | null>;
 }
 
 export async function verifyLineage(
@@ -79,26 +86,34 @@ export async function verifyLineage(
     committed: head?.effects.filter((effect) => effect.state === 'committed').length ?? 0,
     divergence,
   });
+  const take = async (checkpoint: RecoveryCheckpoint, path: string): Promise<void> => {
+    if (check !== null) {
+      const answer = await check.link(head, checkpoint, path);
+      if (!answer.justified) divergence ??= answer.divergence;
+      justified &&= answer.justified;
+    }
+    head = checkpoint;
+    count += 1;
+    chain.push(headOf(checkpoint));
+    if (chain.length > LONGEST_CHAIN_SHOWN) chain.shift();
+  };
   try {
     let expected: RecoveryCheckpoint | null = null;
     const opened = await openCheckpointFolder(watched, {
       recognise: async (bytes, previous) => (expected = (await check?.expected(previous, bytes)) ?? null),
     });
-    if (opened.state === 'retired') return retired(folder, lineage, opened.record);
+    if (opened.state === 'retired') {
+      const derived = (await check?.retired(opened.record)) ?? null;
+      if (check === null || derived === null) return retired(folder, lineage, opened.record);
+      for (const checkpoint of derived) await take(checkpoint, joined(folder, RETIRED_FILE_NAME));
+      return report(true, justified ? 'yes' : 'no');
+    }
     for (const name of watched.temporaries) findings.add('leftover_temporary', joined(folder, name));
     for await (const { name, bytes, checkpoint } of opened.files) {
       const path = joined(folder, name);
       // One that was recognised is canonical: that is what it was recognised by.
       if (checkpoint !== expected && !isCanonicalCheckpoint(bytes, checkpoint)) findings.add('not_canonical', path);
-      if (check !== null) {
-        const answer = await check.link(head, checkpoint, path);
-        if (!answer.justified) divergence ??= answer.divergence;
-        justified &&= answer.justified;
-      }
-      head = checkpoint;
-      count += 1;
-      chain.push(headOf(checkpoint));
-      if (chain.length > LONGEST_CHAIN_SHOWN) chain.shift();
+      await take(checkpoint, path);
     }
   } catch (fault) {
     if (!(fault instanceof RecoveryError)) throw fault;

@@ -2,12 +2,13 @@
  * One run folder: plan, epochs, slots, witnesses and lineages, checked against each other. Invariant: everything that a
  * driver writes for a run is looked at, and anything else in the folder is a finding.
  */
-import { type EntryKind, type RecoveryCheckpoint } from '../rules/recovery';
+import { type EntryKind, type RecoveryCheckpoint, type RetiredJournalRecord } from '../rules/recovery';
 import { parseRecord } from '../rules/fields';
 import { contentJson } from '../rules/plans/content-json';
 import { effectRecords, openingCheckpoint, planFromRecord, planToRecord, type GovernedPlan } from '../rules/plans/plan';
 import { groundFault } from '../rules/receipts/grounds';
 import { lineageName, openingWitness } from '../rules/receipts/lineage-record';
+import { rederiveChain } from '../rules/sends/rederive';
 import type { Slot } from '../rules/sends/slot';
 import { deriveNext, type Witness } from '../rules/sends/witness';
 import { contradictions } from './claims';
@@ -17,7 +18,7 @@ import { verifyLineage, type LineageReport, type LinkCheck } from './lineage';
 import { readReceipts, type ClaimOf, type RunReceipts } from './receipts';
 import { SlotHeads, readEffectSlots, readEpochs, readSlots } from './slots';
 import { joined, readRecord, type Entry, type JournalView } from './view';
-import { claimedDigest, justify, type Justification } from './witnesses';
+import { claimedDigest, justify, storedWitnesses, type Justification } from './witnesses';
 
 export interface RunReport {
   readonly path: string;
@@ -225,6 +226,12 @@ class RunLinks implements LinkCheck {
       }
     }
     return { justified: true, divergence: null };
+  }
+
+  async retired(record: RetiredJournalRecord): Promise<readonly RecoveryCheckpoint[] | null> {
+    if (this.opening === null) return null;
+    const witnesses = await storedWitnesses(this.view, this.findings, joined(this.folder, 'witnesses'));
+    return rederiveChain(this.opening, witnesses, record);
   }
 
   /** Whether the stored receipts uphold what this step says of people. */

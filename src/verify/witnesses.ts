@@ -71,6 +71,24 @@ export async function justify(
   return { witnesses, derived, stored: entries.length > 0, faults, notCanonical };
 }
 
+/** Every witness of a run that can be read; each counts only for what it derives. */
+export async function storedWitnesses(
+  view: JournalView,
+  findings: Findings,
+  folder: string,
+): Promise<readonly Witness[]> {
+  const found: Witness[] = [];
+  for (const { name } of (await view.list(folder)) ?? []) {
+    const path = joined(folder, name);
+    for (const entry of (await view.list(path)) ?? []) {
+      const bytes = await readEntry(view, findings, path, entry);
+      const witness = bytes === null ? null : parsed(bytes);
+      if (witness !== null) found.push(witness);
+    }
+  }
+  return found;
+}
+
 function parsed(bytes: Uint8Array): Witness | null {
   try {
     return witnessFromBytes(bytes);

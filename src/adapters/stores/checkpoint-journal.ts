@@ -137,6 +137,13 @@ export class CheckpointJournal {
     return plan.record;
   }
 
+  /** Of a retirement that was cut short: deletes what is left of the checkpoints with these digests, in their order. */
+  async finishRetirement(digests: readonly string[]): Promise<void> {
+    if (isLineage(await this.load())) throw new RecoveryError('retirement_plan_stale', 'plan');
+    this.#deleteCheckpoints(digests);
+    await this.#syncs.sync(this.directory);
+  }
+
   /** What the folder holds, and when its last file was written. */
   async #state(): Promise<JournalState> {
     for (;;) {

@@ -5,7 +5,7 @@ import { initJournal } from '../../journal-init';
 import { parseRecord } from '../../rules/fields';
 import { journalIdFromBytes } from '../../rules/journal-record';
 import { planFromRecord } from '../../rules/plans/plan';
-import { RecoveryCheckpoint, isRunId } from '../../rules/recovery';
+import { RETIRED_FILE_NAME, RecoveryCheckpoint, RetiredJournalRecord, isRunId } from '../../rules/recovery';
 import { Refusal } from '../../rules/refusal';
 import { importRun, openExport } from '../../transfer';
 import { diskView, type JournalView } from '../../verify';
@@ -16,6 +16,7 @@ import type { Context, Register } from '../command';
 import { PLACED_AS, refuseNoFile } from '../exported-file';
 import { contentsBeside, journalFolder, withOptions, type Settings } from '../settings';
 import { addCopy } from './journal-copy';
+import { addRetire } from './journal-retire';
 
 export const journalCommand: Register = (program, act) => {
   const journal = program.command('journal').description('make a journal, or list what one holds');
@@ -28,6 +29,7 @@ export const journalCommand: Register = (program, act) => {
   const list = journal.command('ls').description('list the runs of a journal').argument('[dir]', 'default: --journal');
   withOptions(list, 'journal').action(act('journal ls', listRuns));
   addCopy(journal, act);
+  addRetire(journal, act);
 };
 
 interface InitOptions extends Pick<Settings, 'contents' | 'contentKeys'> {
@@ -121,6 +123,14 @@ async function readRow(view: JournalView, run: string): Promise<RunRow> {
     .map(({ name }) => name)
     .filter((name) => name.startsWith('checkpoint-'));
   const last = files.sort().at(-1);
+  const retired = ((await view.list(lineage)) ?? []).some(({ name }) => name === RETIRED_FILE_NAME)
+    ? await readable(async () => RetiredJournalRecord.fromJson(await view.read(`${lineage}/${RETIRED_FILE_NAME}`)))
+    : null;
+  if (retired !== null) {
+    const [effects, checkpoints] = [Number(retired.effectCount), Number(retired.checkpointCount)];
+    const phase = `${retired.phase}, retired`;
+    return { runId: run, workflowId: plan?.workflowId ?? null, phase, checkpoints, effects, committed: effects };
+  }
   const head =
     last === undefined
       ? null
