@@ -38,6 +38,7 @@ export const CLI_CODES = [
   'approval_rejected',
   'plan_cancelled',
   'not_verified',
+  'sink_broken',
   'output_exists',
   'interrupted',
 ] as const;
@@ -56,6 +57,7 @@ export const CLI_EXITS: Record<CliCode, ExitName> = {
   approval_rejected: 'denied',
   plan_cancelled: 'cancelled',
   not_verified: 'denied',
+  sink_broken: 'denied',
   output_exists: 'conflict',
   interrupted: 'interrupted',
 };

@@ -17,6 +17,7 @@ import { previewCommand } from './commands/preview';
 import { resumeCommand } from './commands/resume';
 import { reviewsCommand } from './commands/reviews';
 import { runCommand } from './commands/run';
+import { sinkCheckCommand } from './commands/sink-check';
 import { verifyCommand } from './commands/verify';
 import { workflowCommand } from './commands/workflow';
 import { EXIT } from './exit-codes';
@@ -39,6 +40,7 @@ const COMMANDS: readonly Register[] = [
   approvalsCommand,
   reviewsCommand,
   workflowCommand,
+  sinkCheckCommand,
 ];
 
 export async function runCli(args: readonly string[], streams: Streams, interrupted: AbortSignal): Promise<number> {

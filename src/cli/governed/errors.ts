@@ -62,6 +62,7 @@ const OF_CLI: Record<CliCode, GovernedErrorCode> = {
   approval_rejected: 'terminal_state',
   plan_cancelled: 'terminal_state',
   not_verified: 'service_result_invalid',
+  sink_broken: 'service_failed',
   output_exists: 'input_invalid',
   interrupted: 'service_failed',
 };
