@@ -85,7 +85,9 @@ export async function migratePostgresSink({ connection, ...options }: MigrateOpt
   });
   try {
     const done = await sessions.within(AbortSignal.timeout(MIGRATE_WITHIN_MS), ({ script }) =>
-      script(`BEGIN; SELECT pg_advisory_xact_lock(${MIGRATION_LOCK}); ${postgresLedgerDdl(options)} COMMIT`),
+      script(
+        `BEGIN; SET LOCAL synchronous_commit = on; SELECT pg_advisory_xact_lock(${MIGRATION_LOCK}); ${postgresLedgerDdl(options)} COMMIT`,
+      ),
     );
     if (done === 'not_connected') throw new SinkError('not_reachable', about);
   } catch (fault) {

@@ -56,7 +56,7 @@ export class LedgerLookUp {
       [keys],
     );
     if (rows.some(({ replica }) => replica !== false)) {
-      throw new SinkError('not_primary', { sink: this.sink, key: keys.join(' ') });
+      throw new SinkError('not_primary', { sink: this.sink, key: keys[0] ?? '' });
     }
     return rows.map((row) => ({
       operationDigest: row['operation_digest'] as string | null,

@@ -14,9 +14,9 @@ const LONGEST_TIMEOUT_MS = 2_147_483_647;
 export const lockOf = (key: string): string =>
   BigInt.asIntN(64, BigInt(`0x${sha256Hex(`countersign/${key}`).slice(0, 16)}`)).toString();
 
-/** Begins a transaction that writes, and holds the key. */
+/** Begins a transaction that writes, and holds the key. Where the server or the role is read-only, it stays so. */
 export function beginSend(key: string, isolation: SqlIsolation, leftMs: number): string {
-  return `BEGIN ISOLATION LEVEL ${isolation} READ WRITE; ${limits(leftMs)}; SELECT pg_advisory_xact_lock(${lockOf(key)})`;
+  return `BEGIN ISOLATION LEVEL ${isolation}; ${limits(leftMs)}; SELECT pg_advisory_xact_lock(${lockOf(key)})`;
 }
 
 /**

@@ -103,13 +103,14 @@ export class SqlLedger {
     context: SinkContext,
   ): Promise<readonly SinkAnswer[]> {
     const keys = items.map(({ idempotencyKey }) => idempotencyKey);
+    const about = keys.length > 1 ? `${keys[0]} and ${keys.length - 1} more` : (keys[0] ?? '');
     const left = countdown(context.deadlineMs);
     try {
       const answers = await this.sessions.within(context.signal, (session) => this.reader.answers(session, keys, left));
-      if (answers === 'not_connected') throw this.error('not_reachable', keys.join(' '));
+      if (answers === 'not_connected') throw this.error('not_reachable', about);
       return answers;
     } catch (fault) {
-      throw this.told(fault, keys.join(' '));
+      throw this.told(fault, about);
     }
   }
 
