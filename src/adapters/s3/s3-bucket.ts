@@ -69,6 +69,7 @@ export class S3Bucket {
       logger: SILENT,
       requestHandler: { connectionTimeout: CONNECT_WITHIN_MS, httpAgent: agent, httpsAgent: agent, logger: SILENT },
     });
+    this.#client.middlewareStack.add(pastCaches, { step: 'build', name: 'countersign-past-caches' });
     this.#name = bucket;
     this.#limits = limits;
   }
@@ -103,7 +104,7 @@ export class S3Bucket {
         chunks.push(chunk);
       }
       if (told.ContentLength !== undefined && told.ContentLength !== size) throw new S3Fault('lost');
-      return { body: new Uint8Array(Buffer.concat(chunks)), metadata: told.Metadata ?? {}, ...namesOf(told) };
+      return { body: new Uint8Array(Buffer.concat(chunks)), metadata: told.Metadata ?? {}, ...foundNames(told) };
     });
   }
 
@@ -113,7 +114,7 @@ export class S3Bucket {
     try {
       return await this.#run(signal, async (options) => {
         const told = await this.#client.send(new this.#sdk.HeadObjectCommand(which), options);
-        return { metadata: told.Metadata ?? {}, ...namesOf(told) };
+        return { metadata: told.Metadata ?? {}, ...foundNames(told) };
       });
     } catch (fault) {
       if (!(fault instanceof S3Fault) || fault.status !== 404) throw fault;
@@ -121,7 +122,7 @@ export class S3Bucket {
     return this.#run(signal, async (options) => {
       const told = await this.#client.send(new this.#sdk.GetObjectCommand(which), options);
       (told.Body as unknown as { destroy(): void }).destroy(); // it came between the two
-      return { metadata: told.Metadata ?? {}, ...namesOf(told) };
+      return { metadata: told.Metadata ?? {}, ...foundNames(told) };
     });
   }
 
@@ -207,8 +208,30 @@ export class S3Bucket {
   }
 }
 
-function namesOf(told: { ETag?: string | undefined; VersionId?: string | undefined }): Pick<S3ObjectHead, 'etag' | 'versionId'> {
+function namesOf(told: {
+  ETag?: string | undefined;
+  VersionId?: string | undefined;
+}): Pick<S3ObjectHead, 'etag' | 'versionId'> {
   return { etag: told.ETag ?? null, versionId: told.VersionId ?? null };
+}
+
+/** A page of anything answers 200 as well; an object has a tag and a time. */
+function foundNames(told: {
+  ETag?: string | undefined;
+  VersionId?: string | undefined;
+  LastModified?: Date | undefined;
+}): Pick<S3ObjectHead, 'etag' | 'versionId'> {
+  if (told.ETag === undefined || told.LastModified === undefined) throw new S3Fault('lost', { status: 200 });
+  return namesOf(told);
+}
+
+/** What is asked is asked of the server itself. On a PUT, the same header would become a property of the object. */
+function pastCaches<Step, Told>(next: (step: Step) => Promise<Told>): (step: Step) => Promise<Told> {
+  return (step) => {
+    const { request } = step as { request?: { method: string; headers: Record<string, string> } };
+    if (request !== undefined && request.method !== 'PUT') request.headers['cache-control'] = 'no-store';
+    return next(step);
+  };
 }
 
 /** What an operator's callback throws could quote a secret, so it is not passed on. */
