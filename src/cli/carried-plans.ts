@@ -8,7 +8,8 @@ import type { Service } from './service';
 
 export const CARRIED_STATES = ['stale', 'parked', 'running'] as const;
 /**
- * `parked`: waits for a person. `stale`: a task of it has not been taken, or keeps failing, for longer than allowed.
+ * `parked`: waits for a person. `stale`: a task of it has not been taken, or keeps failing, for longer than allowed; or its drives
+ * keep failing, as they do while a journal or content store cannot be had.
  * `running`: driven, or waiting on a durable timer.
  */
 export type CarriedState = (typeof CARRIED_STATES)[number];
@@ -79,17 +80,27 @@ function carried(listed: Execution, described: Described, now: number, staleAfte
   const workflowId = listed.execution?.workflowId ?? '';
   const memo = memoOf(described.workflowExecutionInfo ?? listed);
   const untaken = untakenTask(described);
-  const stale = untaken !== null && (untaken.failing || now - untaken.since > staleAfterMs);
-  const parked = memo['state'] === 'parked' && untaken === null && (described.pendingActivities ?? []).length === 0;
+  const rests = untaken === null && (described.pendingActivities ?? []).length === 0;
+  const failing = memo['reason'] === 'activity_failed' && rests;
+  const stale = failing || (untaken !== null && (untaken.failing || now - untaken.since > staleAfterMs));
+  const parked = memo['state'] === 'parked' && rests;
   const state: CarriedState = stale ? 'stale' : parked ? 'parked' : 'running';
-  const since = { stale: untaken?.since ?? null, parked: wholeOf(memo['parked_at']), running: msOf(listed.startTime) };
+  const since = {
+    stale: untaken?.since ?? wholeOf(memo['failing_since']),
+    parked: wholeOf(memo['parked_at']),
+    running: msOf(listed.startTime),
+  };
   const at = since[state];
   return {
     runId: CARRIER.exec(workflowId)?.[1] ?? '',
     workflowId,
     taskQueue: listed.taskQueue ?? '',
     state,
-    reason: { stale: untaken?.reason ?? null, parked: textOf(memo['reason']), running: null }[state],
+    reason: {
+      stale: untaken?.reason ?? (failing ? 'activity_failed' : null),
+      parked: textOf(memo['reason']),
+      running: null,
+    }[state],
     since: at === null ? null : new Date(at).toISOString(),
     // The server's time against this machine's: good enough to be read by people.
     ageMs: at === null ? 0 : Math.max(0, now - at),

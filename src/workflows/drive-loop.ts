@@ -7,7 +7,6 @@ import {
   CancellationScope,
   condition,
   isCancellation,
-  log,
   proxyActivities,
   sleep,
   type ActivityOptions,
@@ -25,7 +24,7 @@ import { SINK_WAIT } from '../rules/sends/proof';
 import { Answers, type CarriedAnswers } from './answers';
 import type { ChainKeeper } from './chain-keeper';
 import type { ParkedSince, PlanState, PlanStatus } from './messages';
-import { measure } from './measure';
+import { Outage } from './outage';
 import { Parking } from './parking';
 import { CARRIER, type Host } from './story';
 
@@ -74,6 +73,7 @@ export class DriveLoop {
   private cancelPauseMs = 1_000;
   /** What the memo says; null while there is none. */
   private memo: PlanState | null = null;
+  private readonly outage = new Outage();
   private readonly parking = new Parking();
   private readonly waited = new Map<string, number>();
   readonly answers: Answers;
@@ -189,11 +189,7 @@ export class DriveLoop {
       return result;
     } catch (fault) {
       if (!(fault instanceof ActivityFailure) && !isCancellation(fault)) throw fault;
-      log.warn('countersign: a drive did not come back; its outcome is unknown and will be looked up', {
-        runId: chain.plan.runId,
-        retryState: fault instanceof ActivityFailure ? fault.retryState : 'CANCELLED',
-      });
-      measure('lost', 1, {});
+      this.outage.failed(chain.plan.runId, fault);
       return null;
     } finally {
       this.scope = null;
@@ -258,7 +254,7 @@ export class DriveLoop {
     if (this.failures === 1) return null;
     const tired = this.failures > MOST_FAILURES && !this.cancelling && !this.onlyFollows;
     if (tired && !this.host.waitsForPeople) return { end: 'handed_over' };
-    const message = 'drive keeps failing on its workers; look at their logs for the journal or content store fault';
+    const message = this.outage.goesOn(this.host.waitsForPeople);
     const state = this.cancelling ? 'cancelling' : 'waiting';
     return this.pause(state, 'activity_failed', message, Math.min(500 * 2 ** this.failures, LONGEST_PAUSE_MS));
   }
@@ -318,7 +314,7 @@ export class DriveLoop {
     const since = Date.now();
     this.enter(state, reason, message);
     // A list of plans must not go on to show one as parked that is not; what is driven at this moment has an activity to show.
-    if (this.memo !== null && this.memo !== state) this.remember();
+    if (this.outage.changesMemo(reason) || (this.memo !== null && this.memo !== state)) this.remember();
     await CancellationScope.nonCancellable(async () => {
       const timer = new CancellationScope({ cancellable: true });
       const slept = timer

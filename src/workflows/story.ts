@@ -43,6 +43,7 @@ function remember(status: PlanStatus): void {
       state: status.state,
       reason: status.reason,
       parked_at: status.parked_at,
+      ...(status.reason === 'activity_failed' ? { failing_since: Date.now() } : {}),
       phase: status.phase,
       committed: `${committed}/${status.effects.length}`,
       head: status.head?.digest ?? null,
