@@ -5,24 +5,14 @@
 import { contentKeysFromFile, encryptedContents } from '../adapters/stores';
 import { isEncrypted } from '../adapters/stores/encrypted-contents';
 import type { ContentStore } from '../ports';
+import { checkedStore } from './checked-store';
 import { CliError } from './failure';
 
 export function withContentKeys(store: ContentStore, keyRing: string | undefined): ContentStore {
   if (keyRing !== undefined && keyRing !== '') {
     return encryptedContents(store, contentKeysFromFile(keyRing));
   }
-  let plain: Promise<void> | null = null;
-  const checked = async <T>(call: () => Promise<T>): Promise<T> => {
-    await (plain ??= refuseEncrypted(store));
-    return call();
-  };
-  return {
-    scope: store.scope,
-    create: (path, bytes) => checked(() => store.create(path, bytes)),
-    read: (path) => checked(() => store.read(path)),
-    list: (prefix, after) => checked(() => store.list(prefix, after)),
-    delete: (path) => checked(() => store.delete(path)),
-  };
+  return checkedStore(store, () => refuseEncrypted(store));
 }
 
 async function refuseEncrypted(store: ContentStore): Promise<void> {

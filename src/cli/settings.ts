@@ -1,11 +1,14 @@
 /**
- * Options that several commands share. Invariant: an option wins over its environment variable, and a folder that is needed
- * but not named is refused; nothing is ever guessed from the current folder.
+ * Options that several commands share. Invariant: an option wins over its environment variable, and a store that is needed but not
+ * named is refused; nothing is ever guessed from the current folder. A store is a folder or an address, and no address is printed
+ * as it was given: it may hold a password.
  */
 import { statSync } from 'node:fs';
 import { Option, type Command } from 'commander';
-import { fileStore, type FileStore } from '../adapters/stores';
-import type { ContentStore } from '../ports';
+import { openContentStore, openStore } from '../adapters/stores';
+import { contentsBeside, isFolderAddress, shownAddress, storeIsThere } from '../adapters/stores/open-store';
+import type { ContentStore, Store } from '../ports';
+import { checkedStore } from './checked-store';
 import { withContentKeys } from './content-keys';
 import { CliError } from './failure';
 
@@ -18,9 +21,12 @@ export interface Settings {
 }
 
 export const OPTIONS = {
-  journal: () => new Option('--journal <dir>', 'the journal of the workers').env('COUNTERSIGN_JOURNAL'),
+  journal: () =>
+    new Option('--journal <store>', 'the journal of the workers: a folder, postgres://… or s3://…').env(
+      'COUNTERSIGN_JOURNAL',
+    ),
   contents: () =>
-    new Option('--contents <dir>', 'their content store; default: the journal’s name with "-contents"').env(
+    new Option('--contents <store>', 'their content store; default: the one beside the journal').env(
       'COUNTERSIGN_CONTENTS',
     ),
   contentKeys: () =>
@@ -37,49 +43,57 @@ export function withOptions(command: Command, ...names: readonly (keyof typeof O
   return command;
 }
 
-export function journalFolder({ journal }: Pick<Settings, 'journal'>): string {
-  if (journal !== undefined && journal !== '') return withoutSlash(journal);
-  throw new CliError('invalid_argument', 'say which journal: --journal DIR, or COUNTERSIGN_JOURNAL', 'journal');
+export function journalAddress({ journal }: Pick<Settings, 'journal'>): string {
+  if (journal !== undefined && journal !== '') return journal;
+  throw new CliError('invalid_argument', 'say which journal: --journal STORE, or COUNTERSIGN_JOURNAL', 'journal');
 }
 
-/** Of a journal folder, the folder beside it that holds contents. */
-export function contentsBeside(journal: string): string {
-  return `${withoutSlash(journal)}-contents`;
+/** For what only a folder can do. */
+export function journalFolder(settings: Pick<Settings, 'journal'>): string {
+  const address = journalAddress(settings);
+  if (isFolderAddress(address)) return address;
+  const reason = 'only a journal in a folder can do that; docs/stores.md says what to do with another';
+  throw new CliError('invalid_argument', reason, 'journal');
 }
 
-export function contentsFolder(settings: Pick<Settings, 'journal' | 'contents'>): string {
+export function contentsAddress(settings: Pick<Settings, 'journal' | 'contents'>): string {
   if (settings.contents !== undefined && settings.contents !== '') return settings.contents;
   if (settings.journal !== undefined && settings.journal !== '') return contentsBeside(settings.journal);
   throw new CliError('invalid_argument', NO_CONTENTS, 'contents');
 }
 
 export const NO_CONTENTS =
-  'say where contents are: --contents DIR or COUNTERSIGN_CONTENTS, or a journal that has them beside it';
+  'say where contents are: --contents STORE or COUNTERSIGN_CONTENTS, or a journal that has them beside it';
 
 export function hasContents({ journal, contents }: Pick<Settings, 'journal' | 'contents'>): boolean {
   return (journal ?? '') !== '' || (contents ?? '') !== '';
 }
 
-/** Never makes the folder: a mistyped name must not become an empty store. */
+/** Never makes the store: a mistyped name must not become an empty one. */
 export function contentStore(settings: Pick<Settings, 'journal' | 'contents' | 'contentKeys'>): ContentStore {
   return withContentKeys(rawContentStore(settings), settings.contentKeys);
 }
 
 /** As it is kept: of an encrypted one, the encrypted entries. */
 export function rawContentStore(settings: Pick<Settings, 'journal' | 'contents'>): ContentStore {
-  return fileStore(existing(contentsFolder(settings), 'contents', 'the content store'));
+  const address = contentsAddress(settings);
+  return existing(openContentStore(address), address, 'contents', 'the content store');
 }
 
-export function journalStore(settings: Pick<Settings, 'journal'>): FileStore {
-  return fileStore(existing(journalFolder(settings), 'journal', 'the journal'));
+export function journalStore(settings: Pick<Settings, 'journal'>): Store {
+  const address = journalAddress(settings);
+  return existing(openStore(address), address, 'journal', 'the journal');
 }
 
-function existing(folder: string, field: string, what: string): string {
-  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return folder;
-  const reason = `${what} ${folder} is not there; name the right folder, or make it with "countersign journal init"`;
-  throw new CliError('invalid_argument', reason, field);
-}
-
-function withoutSlash(folder: string): string {
-  return folder.length > 1 ? folder.replace(/\/+$/, '') : folder;
+function existing<S extends Store>(store: S, address: string, field: string, what: string): S {
+  const reason = `${what} ${shownAddress(address)} is not there; name the right one, or make it with "countersign journal init"`;
+  const missing = new CliError('invalid_argument', reason, field);
+  if (!isFolderAddress(address)) {
+    return checkedStore(store, async () => {
+      if (!(await storeIsThere(address))) throw missing;
+    });
+  }
+  // At once: before a server is asked for anything.
+  if (statSync(address, { throwIfNoEntry: false })?.isDirectory() !== true) throw missing;
+  return store;
 }

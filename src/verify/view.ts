@@ -2,8 +2,11 @@
  * The little that verifying needs of what it verifies. Invariant: it only ever reads; a view of a plain folder needs no
  * permission to write and follows no link.
  */
+import { StoreError, type StoreErrorCode } from '../ports';
 import { MAX_CHECKPOINT_BYTES, type CheckpointFolderView, type EntryKind } from '../rules/recovery';
 import type { FindingCode, Findings } from './findings';
+
+const OF_THE_ENTRY: readonly StoreErrorCode[] = ['store_unsafe_entry', 'store_entry_too_large'];
 
 type Awaitable<T> = T | PromiseLike<T>;
 
@@ -72,7 +75,9 @@ function fieldOf(fault: unknown): string | null {
 async function attempt<T>(step: () => Awaitable<T>): Promise<T | null> {
   try {
     return await step();
-  } catch {
+  } catch (fault) {
+    // A store that does not answer says nothing about the entry.
+    if (fault instanceof StoreError && !OF_THE_ENTRY.includes(fault.code)) throw fault;
     return null;
   }
 }

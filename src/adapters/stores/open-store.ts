@@ -1,5 +1,5 @@
 /**
- * A store by its address: a folder, or `postgres://…`.
+ * A store by its address: a folder, `postgres://…` or `s3://…`.
  *
  * Invariant: this table is all that tells kinds of stores apart by their names. What is shown of an address never holds a user,
  * a password or a key; an address of no known kind is refused, never taken for a folder.
@@ -11,6 +11,8 @@ import { fileStore } from './file-store';
 import { isPostgresAddress, shownPostgresAddress } from './postgres-address';
 import { migratePostgresStore, postgresStoreVersion } from './postgres-migration';
 import { postgresContentStore, postgresStore } from './postgres-store';
+import { isS3Address, parseS3Address } from './s3-address';
+import { s3ContentStore, s3Store } from './s3-store';
 
 export interface OpenStoreOptions {
   /** Largest entry that is written or read, in bytes. @default 16 MiB */
@@ -19,6 +21,11 @@ export interface OpenStoreOptions {
 
 /** `close` ends connections, where there are any; those that are not in use never keep a process from ending. */
 export type Closable = { close?(): Promise<void> };
+
+export interface MakeStoreOptions {
+  /** In PostgreSQL: the role of the workers, which is granted what they need. */
+  readonly grantTo?: string;
+}
 
 interface Kind {
   matches(address: string): boolean;
@@ -29,7 +36,7 @@ interface Kind {
   shown(address: string): string;
   isThere(address: string): Promise<boolean>;
   /** Makes what an empty store needs; what is there stays. */
-  make(address: string): Promise<void>;
+  make(address: string, options: MakeStoreOptions): Promise<void>;
   /** Whether the second stands inside of the first. */
   contains(outer: string, inner: string): boolean;
 }
@@ -43,7 +50,10 @@ const FOLDER: Kind = {
   contentsBeside: (address) => `${withoutSlash(address)}-contents`,
   shown: (address) => address,
   isThere: async (address) => statSync(address, { throwIfNoEntry: false })?.isDirectory() === true,
-  make: async (address) => void (await fileStore(address, { createRoot: true }).list('')),
+  make: async (address, options) => {
+    refuseRoles(options);
+    await fileStore(address, { createRoot: true }).list('');
+  },
   contains: (outer, inner) => `${path.resolve(inner)}/`.startsWith(`${path.resolve(outer)}/`),
 };
 
@@ -54,11 +64,35 @@ const POSTGRES: Kind = {
   contentsBeside: (address) => address, // a table of their own
   shown: shownPostgresAddress,
   isThere: async (address) => (await postgresStoreVersion({ connection: address })) > 0,
-  make: async (address) => void (await migratePostgresStore({ connection: address })),
+  make: async (address, options) => void (await migratePostgresStore({ connection: address, ...options })),
   contains: (outer, inner) => shownPostgresAddress(outer) === shownPostgresAddress(inner),
 };
 
-const KINDS: readonly Kind[] = [FOLDER, POSTGRES];
+const S3: Kind = {
+  matches: isS3Address,
+  journal: (address, options) => s3Store({ ...parseS3Address(address), ...options }),
+  contents: (address, options) => s3ContentStore({ ...parseS3Address(address), ...options }),
+  contentsBeside: (address) => {
+    const [, place = '', query = ''] = /^([^?]*)(.*)$/s.exec(address) ?? [];
+    return `${withoutSlash(place)}-contents${query}`;
+  },
+  shown: (address) => {
+    const { bucket, prefix = '' } = parseS3Address(address);
+    return `s3://${bucket}${prefix === '' ? '' : `/${prefix}`}`;
+  },
+  isThere: async () => true, // nothing is made beforehand, so an empty one is as good as one that is not there
+  make: async (address, options) => {
+    refuseRoles(options);
+    await s3Store(parseS3Address(address)).list('');
+  },
+  contains: (outer, inner) => {
+    const [one, other] = [parseS3Address(outer), parseS3Address(inner)];
+    if (one.bucket !== other.bucket || one.endpoint !== other.endpoint) return false;
+    return `${other.prefix ?? ''}/`.startsWith(one.prefix === undefined ? '' : `${one.prefix}/`);
+  },
+};
+
+const KINDS: readonly Kind[] = [FOLDER, POSTGRES, S3];
 
 /** The journal at an address. It is not asked for until it is used, and never made. */
 export function openStore(address: string, options: OpenStoreOptions = {}): Store & Closable {
@@ -89,8 +123,8 @@ export function storeIsThere(address: string): Promise<boolean> {
 }
 
 /** Makes an empty store, or leaves the one that is there. In PostgreSQL, that is for the owner of its tables. */
-export function makeStore(address: string): Promise<void> {
-  return kindOf(address).make(address);
+export function makeStore(address: string, options: MakeStoreOptions = {}): Promise<void> {
+  return kindOf(address).make(address, options);
 }
 
 export function storeContains(outer: string, inner: string): boolean {
@@ -101,10 +135,13 @@ export function storeContains(outer: string, inner: string): boolean {
 function kindOf(address: string): Kind {
   const kind = KINDS.find(({ matches }) => matches(address));
   if (kind !== undefined) return kind;
-  throw new StoreError(
-    'store_invalid_path',
-    'the address of a store is a folder or begins with postgres://; correct it',
-  );
+  const reason = 'the address of a store is a folder, or begins with postgres:// or s3://; correct it';
+  throw new StoreError('store_invalid_path', reason);
+}
+
+function refuseRoles({ grantTo }: MakeStoreOptions): void {
+  if (grantTo === undefined) return;
+  throw new StoreError('store_invalid_path', 'only a store in PostgreSQL has roles to grant to; leave the role out');
 }
 
 function withoutSlash(folder: string): string {

@@ -23,11 +23,14 @@ export const exportCommand: Register = (program, act) => {
   program
     .command('export')
     .description('write one run of a journal into one file, which "verify" and "resume" accept')
-    .argument('<journal>', 'the journal folder')
+    .argument('<journal>', 'the journal')
     .argument('<run>', 'a run id, or the file of its draft or plan')
     .requiredOption('-o, --out <file>', 'a new file')
     // No variable names it: contents must not go along by accident.
-    .option('--contents <dir>', 'also write operations and results from this content store; then keep the file as safe')
+    .option(
+      '--contents <store>',
+      'also write operations and results from this content store; then keep the file as safe',
+    )
     .addOption(OPTIONS.contentKeys())
     .action(act('export', exportIt));
 };

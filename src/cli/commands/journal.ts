@@ -1,20 +1,28 @@
 /** `journal init`, `ls` and `copy`. Invariant: a journal is only ever made by hand, and never in a folder of something else. */
 import { readdirSync } from 'node:fs';
-import { fileStore } from '../../adapters/stores';
+import { openContentStore, openStore } from '../../adapters/stores';
+import {
+  contentsBeside,
+  isFolderAddress,
+  makeStore,
+  shownAddress,
+  type MakeStoreOptions,
+} from '../../adapters/stores/open-store';
 import { initJournal } from '../../journal-init';
+import { StoreError } from '../../ports';
 import { parseRecord } from '../../rules/fields';
 import { journalIdFromBytes } from '../../rules/journal-record';
 import { planFromRecord } from '../../rules/plans/plan';
 import { RETIRED_FILE_NAME, RecoveryCheckpoint, RetiredJournalRecord, isRunId } from '../../rules/recovery';
 import { Refusal } from '../../rules/refusal';
 import { importRun, openExport } from '../../transfer';
-import { diskView, type JournalView } from '../../verify';
+import { diskView, storeView, type JournalView } from '../../verify';
 import { withContentKeys } from '../content-keys';
 import { CliError } from '../failure';
 import { counted, table, type Answer } from '../output';
 import type { Context, Register } from '../command';
 import { PLACED_AS, refuseNoFile } from '../exported-file';
-import { contentsBeside, journalFolder, withOptions, type Settings } from '../settings';
+import { journalAddress, journalStore, withOptions, type Settings } from '../settings';
 import { addCopy } from './journal-copy';
 import { addRetire } from './journal-retire';
 
@@ -23,10 +31,14 @@ export const journalCommand: Register = (program, act) => {
   const init = journal
     .command('init')
     .description('make a journal and the content store beside it; asked again, it answers the id that is there')
-    .argument('<dir>', 'a new or empty folder')
+    .argument('<store>', 'a new or empty folder, or an address: postgres://… as the owner of its tables, or s3://…')
+    .option('--grant <role>', 'in PostgreSQL: the role of the workers, which may then read and add, and erase contents')
     .option('--from <file>', 'place this exported run there, under the id of the journal that it comes from');
   withOptions(init, 'contents').action(act('journal init', makeJournal));
-  const list = journal.command('ls').description('list the runs of a journal').argument('[dir]', 'default: --journal');
+  const list = journal
+    .command('ls')
+    .description('list the runs of a journal')
+    .argument('[store]', 'default: --journal');
   withOptions(list, 'journal').action(act('journal ls', listRuns));
   addCopy(journal, act);
   addRetire(journal, act);
@@ -34,40 +46,58 @@ export const journalCommand: Register = (program, act) => {
 
 interface InitOptions extends Pick<Settings, 'contents' | 'contentKeys'> {
   readonly from?: string;
+  readonly grant?: string;
 }
 
-async function makeJournal(_context: Context, dir: string, options: InitOptions): Promise<Answer> {
-  const folder = journalFolder({ journal: dir });
-  const contents = options.contents ?? contentsBeside(folder);
-  if (options.from !== undefined) return placeExport(options.from, folder, contents, options.contentKeys);
-  refuseForeign(folder);
-  const made = await initJournal(fileStore(folder, { createRoot: true }));
-  await fileStore(contents, { createRoot: true }).list('');
+async function makeJournal(_context: Context, address: string, options: InitOptions): Promise<Answer> {
+  const contents = options.contents ?? contentsBeside(address);
+  const grants = options.grant === undefined ? {} : { grantTo: options.grant };
+  if (options.from !== undefined) return placeExport(options.from, address, contents, grants, options.contentKeys);
+  if (isFolderAddress(address)) refuseForeign(address);
+  await make(address, grants);
+  const store = openStore(address);
+  if (!isFolderAddress(address)) refuseOthers(await store.list(''), shownAddress(address));
+  const made = await initJournal(store);
+  if (contents !== address) await make(contents);
   const done = made.created ? 'made' : 'is there already';
-  return { data: { ...made, contents }, lines: [`journal ${made.journalId} ${done}`, `contents go to ${contents}`] };
+  const place = shownAddress(contents);
+  return {
+    data: { ...made, contents: place },
+    lines: [`journal ${made.journalId} ${done}`, `contents go to ${place}`],
+  };
 }
 
 async function placeExport(
   file: string,
-  folder: string,
+  address: string,
   contents: string,
+  grants: MakeStoreOptions,
   contentKeys: string | undefined,
 ): Promise<Answer> {
   refuseNoFile(file);
-  const store = fileStore(folder, { createRoot: true });
-  const beside = withContentKeys(fileStore(contents, { createRoot: true }), contentKeys);
   return openExport(file, async (exported) => {
-    const placed = await importRun(exported, store, beside);
-    await beside.list('');
+    await make(address, grants);
+    if (contents !== address) await make(contents);
+    const beside = withContentKeys(openContentStore(contents), contentKeys);
+    const placed = await importRun(exported, openStore(address), beside);
     const { journalId, runId } = exported;
+    const place = shownAddress(contents);
     const lines = [
       `run ${runId} of journal ${journalId}: ${PLACED_AS[placed.state]}`,
-      exported.store === null
-        ? `its contents were not exported; they belong in ${contents}`
-        : `contents are in ${contents}`,
+      exported.store === null ? `its contents were not exported; they belong in ${place}` : `contents are in ${place}`,
     ];
-    return { data: { journalId, contents, ...placed }, lines };
+    return { data: { journalId, contents: place, ...placed }, lines };
   });
+}
+
+/** Tables of something else are as foreign as files of something else. */
+async function make(address: string, options: MakeStoreOptions = {}): Promise<void> {
+  try {
+    await makeStore(address, options);
+  } catch (fault) {
+    if (!(fault instanceof StoreError) || fault.code !== 'store_unsafe_entry') throw fault;
+    throw new CliError('invalid_argument', fault.message.replace(`${fault.code}: `, ''), 'dir');
+  }
 }
 
 function refuseForeign(folder: string): void {
@@ -78,8 +108,12 @@ function refuseForeign(folder: string): void {
     if ((fault as NodeJS.ErrnoException).code === 'ENOENT') return;
     throw new CliError('input_unreadable', `${folder} cannot be listed; a journal needs a folder of its own`, 'dir');
   }
+  refuseOthers(names, folder);
+}
+
+function refuseOthers(names: readonly string[], place: string): void {
   if (names.length === 0 || names.includes('journal.json')) return;
-  throw new CliError('invalid_argument', `${folder} holds other things; a journal needs a folder of its own`, 'dir');
+  throw new CliError('invalid_argument', `${place} holds other things; a journal needs a place of its own`, 'dir');
 }
 
 interface RunRow {
@@ -91,12 +125,13 @@ interface RunRow {
   readonly committed: number;
 }
 
-async function listRuns(_context: Context, dir: string | undefined, options: Settings): Promise<Answer> {
-  const folder = dir ?? journalFolder(options);
-  const view = diskView(folder);
+async function listRuns(_context: Context, named: string | undefined, options: Settings): Promise<Answer> {
+  const address = named ?? journalAddress(options);
+  const view = isFolderAddress(address) ? diskView(address) : storeView(journalStore({ journal: address }));
   const entries = (await view.list('')) ?? [];
   if (!entries.some(({ name }) => name === 'journal.json')) {
-    throw new Refusal('journal_missing', `${folder} holds no journal; make one with "countersign journal init"`);
+    const reason = `${shownAddress(address)} holds no journal; make one with "countersign journal init"`;
+    throw new Refusal('journal_missing', reason);
   }
   const journalId = journalIdFromBytes(await view.read('journal.json'));
   const runs: RunRow[] = [];

@@ -1,5 +1,6 @@
 /** `plan`: makes a content-free plan from a draft, or checks one. Invariant: a plan that is refused leaves nothing behind. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { shownAddress } from '../../adapters/stores/open-store';
 import { Contents } from '../../activities/contents';
 import type { GovernedPlan } from '../../client';
 import { contentJson } from '../../rules/plans/content-json';
@@ -10,7 +11,7 @@ import { counted, type Answer } from '../output';
 import { readPlanFile, type PlanFile } from '../plan-file';
 import type { Context, Register } from '../command';
 import { offlinePlans } from '../service';
-import { contentStore, contentsFolder, hasContents, withOptions, type Settings } from '../settings';
+import { contentStore, contentsAddress, hasContents, withOptions, type Settings } from '../settings';
 
 interface PlanOptions extends Settings {
   readonly out?: string;
@@ -29,14 +30,17 @@ async function makePlan({ output }: Context, file: string, options: PlanOptions)
   const read = readPlanFile(file);
   if (read.form === 'plan') return checked(read.plan, options);
   if (options.out !== undefined) refuseOtherFile(options.out, read.runId);
-  const folder = contentsFolder(options);
+  const address = contentsAddress(options);
   const plan = await offlinePlans(options, contentStore(options)).prepare(read.draft);
   const text = `${contentJson(planToRecord(plan))}\n`;
   if (options.out !== undefined) writeOnce(options.out, text);
   const data = { ...summary(plan), contents: 'stored', out: options.out ?? null, plan: planToRecord(plan) };
   if (options.out === undefined) return { data, lines: [text.trimEnd()] };
   output.say(`plan of ${counted(plan.effects.length, 'effect')} written to ${options.out}`);
-  return { data, lines: [`contents stored in ${folder}`, `run it with: countersign run ${options.out}`] };
+  return {
+    data,
+    lines: [`contents stored in ${shownAddress(address)}`, `run it with: countersign run ${options.out}`],
+  };
 }
 
 async function checked(plan: GovernedPlan, options: PlanOptions): Promise<Answer> {

@@ -2,19 +2,20 @@
  * `resume`: carries on a run from its journal alone, on whatever cluster the connection leads to. Invariant: what does not verify
  * is not started; a run that is already carried there is followed, never started a second time.
  */
+import { shownAddress, storeIsThere } from '../../adapters/stores/open-store';
 import { Journal } from '../../activities/journal';
 import { isDigest } from '../../rules/recovery';
 import { Refusal } from '../../rules/refusal';
 import { importRun, openExport, type ExportedRun } from '../../transfer';
 import { answerOf } from '../conclusion';
-import { PLACED_AS, isFile, isFolder } from '../exported-file';
+import { PLACED_AS, isFile } from '../exported-file';
 import { CliError } from '../failure';
 import { follow } from '../follow';
 import type { Answer } from '../output';
 import { namedRun } from '../plan-file';
 import type { Context, Register } from '../command';
 import { connect } from '../service';
-import { contentStore, contentsFolder, journalFolder, journalStore, withOptions, type Settings } from '../settings';
+import { contentStore, contentsAddress, journalAddress, journalStore, withOptions, type Settings } from '../settings';
 
 interface ResumeCommandOptions extends Settings {
   readonly wait?: boolean;
@@ -25,7 +26,7 @@ export const resumeCommand: Register = (program, act) => {
   const command = program
     .command('resume')
     .description('carry on a run from its journal alone, on a cluster that has never heard of it')
-    .argument('<journal>', 'the journal folder of the workers, or an exported run, which is first placed in --journal')
+    .argument('<journal>', 'the journal of the workers, or an exported run, which is first placed in --journal')
     .argument('[run]', 'a run id, or the file of its draft or plan; an exported run names its own')
     .option('--wait', 'go on following a plan that waits for a person')
     .option('--expect-head <digest>', 'refuse a journal in which this run does not end in this checkpoint');
@@ -59,21 +60,23 @@ async function resumeExported(
   if (named !== undefined && named !== runId) {
     throw new Refusal('unknown_run', `was not exported into this file, which holds ${runId}`, named);
   }
-  const contents = hasStore(options) ? contentStore(options) : null;
+  const contents = (await hasStore(options)) ? contentStore(options) : null;
   const { state } = await importRun(exported, journalStore(options), contents);
-  context.output.say(`run ${runId} of journal ${journalId}: ${PLACED_AS[state]} in ${journalFolder(options)}`);
+  context.output.say(
+    `run ${runId} of journal ${journalId}: ${PLACED_AS[state]} in ${shownAddress(journalAddress(options))}`,
+  );
   return resumeFrom(context, runId, options);
 }
 
 /** The workers need the contents; who resumes may stand elsewhere. */
-function hasStore(options: ResumeCommandOptions): boolean {
-  return (options.contents ?? '') !== '' || isFolder(contentsFolder(options));
+async function hasStore(options: ResumeCommandOptions): Promise<boolean> {
+  return (options.contents ?? '') !== '' || (await storeIsThere(contentsAddress(options)));
 }
 
 async function resumeFrom(context: Context, runId: string, options: ResumeCommandOptions): Promise<Answer> {
   const { expectHead, taskQueue, wait = false } = options;
   const { output, interrupted } = context;
-  const checkContents = hasStore(options);
+  const checkContents = await hasStore(options);
   await refuseUnknown(options, runId);
   const service = await connect(options, checkContents ? contentStore(options) : undefined);
   try {

@@ -1,5 +1,6 @@
 /** `verify`: proves a journal, a run or a lineage from its files. Invariant: reads only; neither Temporal nor a sink is asked. */
 import { lstatSync, readFileSync, readdirSync, statSync } from 'node:fs';
+import { isFolderAddress, shownAddress } from '../../adapters/stores/open-store';
 import { isDigest } from '../../rules/recovery';
 import { openExport } from '../../transfer';
 import {
@@ -14,6 +15,7 @@ import {
 import { CliError } from '../failure';
 import { counted, table, type Answer } from '../output';
 import type { Context, Register } from '../command';
+import { journalStore } from '../settings';
 
 interface VerifyCommandOptions {
   readonly strict?: boolean;
@@ -27,37 +29,50 @@ const MAX_HISTORY_BYTES = 256 * 1024 * 1024;
 export const verifyCommand: Register = (program, act) => {
   program
     .command('verify')
-    .description('verify a journal, a run, a lineage folder or an exported run from its files alone')
-    .argument('<folder>', 'a folder, told apart by what it holds, or a file that "export" wrote')
+    .description('verify a journal, a run, a lineage folder or an exported run from its entries alone')
+    .argument(
+      '<journal>',
+      'a folder, told apart by what it holds, a file that "export" wrote, or an address of a journal',
+    )
     .option('--strict', 'also fail on missing witnesses, unproven checkpoints, leftovers and non-canonical files')
     .option('--expect-head <digest>', 'fail unless a lineage here ends in this checkpoint')
     .option('--history <file...>', 'compare with exported Temporal histories (temporal workflow show --output json)')
     .action(act('verify', check));
 };
 
-async function check(_context: Context, folder: string, options: VerifyCommandOptions): Promise<Answer> {
+async function check(_context: Context, place: string, options: VerifyCommandOptions): Promise<Answer> {
   const { expectHead, strict } = options;
   if (expectHead !== undefined && !isDigest(expectHead)) {
     const reason = '--expect-head must be "sha256:" and 64 lowercase hex digits';
     throw new CliError('invalid_argument', reason, 'expect_head');
   }
-  const stat = lstatSync(folder, { throwIfNoEntry: false });
-  if (stat?.isDirectory() !== true && stat?.isFile() !== true) {
-    throw new CliError('input_unreadable', `${folder} is neither a folder nor a regular file`);
-  }
+  const shown = shownAddress(place);
+  const kind = kindOf(place);
   const given = {
     ...(strict === undefined ? {} : { strict }),
     ...(expectHead === undefined ? {} : { expectHead }),
     histories: (options.history ?? []).map(readHistory),
   };
-  if (stat.isFile()) {
-    return answerOf(folder, await openExport(folder, (run) => verifyJournal(storeView(run.journal), given)));
+  if (kind === 'file') {
+    return answerOf(shown, await openExport(place, (run) => verifyJournal(storeView(run.journal), given)));
   }
-  const report = await verify(folder, given);
-  if (report.kind === 'nothing' || (report.kind === 'lineage' && !readdirSync(folder).some(isOfLineage))) {
-    throw new CliError('invalid_argument', `${folder} holds no journal, no run and no lineage`);
+  const report =
+    kind === 'folder'
+      ? await verify(place, given)
+      : await verifyJournal(storeView(journalStore({ journal: place })), given);
+  const strange = kind === 'folder' && report.kind === 'lineage' && !readdirSync(place).some(isOfLineage);
+  if (report.kind === 'nothing' || strange) {
+    throw new CliError('invalid_argument', `${shown} holds no journal, no run and no lineage`);
   }
-  return answerOf(folder, report);
+  return answerOf(shown, report);
+}
+
+function kindOf(place: string): 'store' | 'folder' | 'file' {
+  if (!isFolderAddress(place)) return 'store';
+  const stat = lstatSync(place, { throwIfNoEntry: false });
+  if (stat?.isDirectory() === true) return 'folder';
+  if (stat?.isFile() === true) return 'file';
+  throw new CliError('input_unreadable', `${place} is neither a folder nor a regular file`);
 }
 
 function readHistory(file: string): GivenHistory {
@@ -73,11 +88,11 @@ function readHistory(file: string): GivenHistory {
   }
 }
 
-function answerOf(folder: string, report: VerifyReport): Answer {
+function answerOf(place: string, report: VerifyReport): Answer {
   const lines = [...describe(report), ...report.findings.map(findingLine), ...conclusion(report)];
   if (report.ok) return { data: report, lines };
   const first = report.findings.find((finding) => finding.failure);
-  const message = `${first?.path ?? folder}: ${first?.message ?? 'not verified'}`;
+  const message = `${first?.path ?? place}: ${first?.message ?? 'not verified'}`;
   const field = first?.divergence?.field ?? null;
   return { data: report, lines, failure: { code: 'not_verified', message, field, exit: 'denied' } };
 }

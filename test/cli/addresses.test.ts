@@ -1,0 +1,143 @@
+/**
+ * Commands on a journal that is not a folder.
+ *
+ * Held here:
+ * - `journal init`, `ls`, `copy`, `export`, `verify` and `init --from` do with a PostgreSQL journal what they do with a folder: a journal that went from
+ *   a folder through PostgreSQL into a folder is the same, byte for byte, and so is what a worker without the owner's rights copies;
+ * - what is missing, foreign, unreachable or no address at all is refused by the code and exit code that a folder has;
+ * - no output ever holds the user or the password of an address.
+ */
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { describeWith } from '../systems/available';
+import { startPostgres } from '../systems/postgres';
+import { sampleRun, type Sample } from '../transfer/support';
+import { writeFiles } from '../verify/sample-journal';
+import { answerOf, cli, type JsonAnswer } from './support';
+
+const PASSWORD = 'pw of the owner';
+const JOURNAL_ID = `jrn_${'0'.repeat(32)}`;
+let folder: string;
+let sample: Sample;
+
+beforeEach(async () => {
+  folder = mkdtempSync(path.join(os.tmpdir(), 'cli-addresses-'));
+  sample = await sampleRun();
+  writeFiles(at('journal'), sample.sample.files);
+  writeFiles(at('journal-contents'), sample.contents.entries);
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const at = (...names: readonly string[]): string => path.join(folder, ...names);
+
+async function json(...args: readonly string[]): Promise<JsonAnswer & { code: number | null }> {
+  const spoken = await cli(...args);
+  const ran = await cli(...args, '--json');
+  for (const { out, err } of [spoken, ran]) {
+    for (const secret of [PASSWORD, encodeURIComponent(PASSWORD), 'postgres@', 'countersign_cli', 'user=']) {
+      expect(out + err).not.toContain(secret);
+    }
+  }
+  return { ...answerOf(ran), code: ran.code };
+}
+
+/** Every file below a folder, with its bytes. */
+function files(root: string): Record<string, string> {
+  const names = readdirSync(root, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  const paths = names.map((entry) => path.join(entry.parentPath, entry.name)).filter((name) => !name.includes('.tmp'));
+  return Object.fromEntries(paths.map((name) => [path.relative(root, name), readFileSync(name, 'base64')]));
+}
+
+describeWith(
+  'PostgreSQL',
+  () => startPostgres({ password: PASSWORD }),
+  (server) => {
+    let schemas = 0;
+    const address = (schema = `journal_${(schemas += 1)}`): string => `${server.address()}?schema=${schema}`;
+
+    it('a journal goes from a folder through PostgreSQL into a folder, and is the same', async () => {
+      const there = address();
+      expect(await json('journal', 'copy', at('journal'), there)).toMatchObject({ code: 0, ok: true });
+      expect(await json('journal', 'copy', there, at('back'))).toMatchObject({ code: 0, ok: true });
+      expect(files(at('back'))).toEqual(files(at('journal')));
+      expect(await json('verify', there, '--strict')).toMatchObject({
+        code: 0,
+        data: { kind: 'journal', ok: true, justified: true, journal_id: JOURNAL_ID },
+      });
+      expect(await json('journal', 'ls', there)).toMatchObject({ code: 0, data: { runs: [{ run_id: sample.runId }] } });
+      const fromThere = await json('inspect', sample.runId, '--offline', '--journal', there);
+      const fromFolder = await json('inspect', sample.runId, '--offline', '--journal', at('journal'));
+      expect(fromThere).toEqual(fromFolder);
+
+      expect((await cli('export', there, sample.runId, '-o', at('one.export'))).code).toBe(0);
+      const other = address();
+      expect(await json('journal', 'init', other, '--from', at('one.export'))).toMatchObject({
+        code: 0,
+        data: { journal_id: JOURNAL_ID, state: 'same' },
+      });
+      expect((await cli('journal', 'copy', other, at('again'))).code).toBe(0);
+      expect(files(at('again'))).toEqual(files(at('journal')));
+    });
+
+    it('is made by its owner, once, and then used by a worker with fewer rights', async () => {
+      await server.query('postgres', `CREATE ROLE countersign_cli LOGIN PASSWORD 'few'`);
+      const schema = `journal_${(schemas += 1)}`;
+      const made = await json('journal', 'init', address(schema), '--grant', 'countersign_cli');
+      expect(made).toMatchObject({ code: 0, data: { created: false } }); // --json came second
+      const shown = `postgres://127.0.0.1:${server.port}/postgres?schema=${schema}`;
+      expect(made.data?.['contents']).toBe(shown);
+      const worker = `postgres://countersign_cli:few@127.0.0.1:${server.port}/postgres?schema=${schema}`;
+      expect(await json('journal', 'init', worker)).toMatchObject({ code: 0, data: { created: false } });
+      expect(await json('journal', 'ls', worker)).toMatchObject({ code: 0, data: { runs: [] } });
+      expect(await json('verify', worker)).toMatchObject({ code: 0 });
+      expect(await json('journal', 'copy', worker, at('empty'))).toMatchObject({ code: 0 });
+      const few = `postgres://countersign_cli:few@127.0.0.1:${server.port}/postgres?schema=another`;
+      expect(await json('journal', 'init', few)).toMatchObject({ code: 1, error: { code: 'store_permission_denied' } });
+    });
+
+    it('what cannot be had is refused as it is of a folder', async () => {
+      const missing = address();
+      const foreign = address();
+      const name = /schema=(\w+)/.exec(foreign)?.[1];
+      await server.query('postgres', `CREATE SCHEMA ${name}; CREATE TABLE ${name}.entries (id int)`);
+      const unreachable = `postgres://postgres:${encodeURIComponent(PASSWORD)}@127.0.0.1:1/postgres`;
+      const invalid = 'invalid_argument';
+      const cases: readonly (readonly [args: readonly string[], code: string, exit: number])[] = [
+        [['journal', 'ls', missing], invalid, 2],
+        [['verify', missing], invalid, 2],
+        [['export', missing, sample.runId, '-o', at('x')], invalid, 2],
+        [['inspect', sample.runId, '--offline', '--journal', missing], invalid, 2],
+        [['journal', 'copy', missing, at('x')], invalid, 2],
+        [['journal', 'init', foreign], invalid, 2],
+        [['journal', 'copy', at('journal'), foreign], 'store_unsafe_entry', 1],
+        [['journal', 'ls', unreachable], 'store_unavailable', 1],
+        [['verify', unreachable], 'store_unavailable', 1],
+        [['journal', 'init', unreachable], 'store_unavailable', 1],
+        [['journal', 'init', 'mysql://root@host/db'], 'store_invalid_path', 2],
+        [['journal', 'init', `${address()}&sslmode=maybe`], 'store_invalid_path', 2],
+        [['journal', 'init', `${address()}&password=${PASSWORD}`], 'store_invalid_path', 2],
+        [['verify', 'postgres://postgres:pw%@host/db'], 'store_invalid_path', 2],
+      ];
+      for (const [args, code, exit] of cases) {
+        expect(await json(...args), args.join(' ')).toMatchObject({ ok: false, code: exit, error: { code } });
+      }
+      expect(existsSync(at('x'))).toBe(false);
+      expect(await json('journal', 'copy', missing, missing)).toMatchObject({ code: 2 });
+    });
+
+    it('takes what an address leaves out from the PG* variables', async () => {
+      const there = address();
+      expect((await cli('journal', 'copy', at('journal'), there)).code).toBe(0);
+      const schema = /schema=\w+/.exec(there)?.[0];
+      const variables = { PGHOST: '127.0.0.1', PGPORT: String(server.port), PGUSER: 'postgres', PGPASSWORD: PASSWORD };
+      Object.assign(process.env, variables);
+      try {
+        expect(await json('verify', `postgres:///postgres?${schema}`)).toMatchObject({ code: 0, data: { ok: true } });
+      } finally {
+        for (const variable of Object.keys(variables)) delete process.env[variable];
+      }
+    });
+  },
+);
