@@ -57,6 +57,7 @@ export function grants(schema: string, role: string): string {
     GRANT SELECT, INSERT ON ${schema}.entries TO ${role};
     GRANT SELECT, INSERT, DELETE ON ${schema}.contents TO ${role};
     GRANT SELECT ON ${schema}.version TO ${role};
+    GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ${schema} TO ${role};
   `;
 }
 
