@@ -2,10 +2,14 @@
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import { type EffectSink } from '../../../src/ports';
 import { CountersignPlugin } from '../../../src/plugin';
-import { smtpSink } from '../../../src/adapters/sinks';
+import { smtpSink, stripeSink, type StripeServer } from '../../../src/adapters/sinks';
 import { fileStore } from '../../../src/adapters/stores';
 
-const SINKS = { smtp: smtpSink } as const;
+const SINKS = {
+  smtp: smtpSink,
+  stripe: (given: { readonly key: string; readonly server: StripeServer; readonly deadlineMs: number }) =>
+    stripeSink({ name: 'payments', apiKey: () => given.key, server: given.server, deadlineMs: given.deadlineMs }),
+} as const;
 
 export interface SinkWorkerOrders {
   readonly address: string;
