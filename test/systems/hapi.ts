@@ -12,7 +12,7 @@ import { isMissing, type Missing, type Running } from './available';
 import { buildHapi, java } from './hapi-build';
 import { startPostgres } from './postgres';
 
-const READY_WITHIN_MS = 180_000;
+const READY_WITHIN_MS = 300_000;
 const KEPT_LINES = 200;
 
 export interface HapiOptions {
@@ -24,7 +24,7 @@ export interface Hapi extends Running {
   /** The FHIR base, without a slash at the end. */
   readonly baseUrl: string;
   readonly database: 'postgres' | 'h2';
-  /** Resolves when the next request that asks for it by `x-hold-ms` holds its transaction open, after its insert. */
+  /** Resolves when the next request that asks for it by `x-hold-type` holds its transaction open, before its commit. */
   holding(): Promise<void>;
 }
 

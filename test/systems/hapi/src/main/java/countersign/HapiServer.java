@@ -36,6 +36,7 @@ import ca.uhn.fhir.rest.server.util.ISearchParamRegistry;
 import jakarta.persistence.EntityManagerFactory;
 import java.util.Properties;
 import javax.sql.DataSource;
+import org.hl7.fhir.instance.model.api.IBaseResource;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
@@ -60,8 +61,8 @@ import org.springframework.orm.jpa.LocalContainerEntityManagerFactoryBean;
  * A FHIR R4 server on HAPI FHIR JPA, as its libraries come, below /fhir. It stores where `spring.datasource.url` says (H2 or
  * PostgreSQL), listens where `server.address` and `server.port` say, and prints `listening PORT`.
  *
- * <p>A request with the header `x-hold-ms` holds the transaction of a new resource open for that long, after its insert and before
- * its commit, and prints `holding`: what a slow database does, at a known moment.
+ * <p>A request with the headers `x-hold-type` and `x-hold-ms` holds the transaction of a new resource of that type open for so
+ * long before its commit, and prints `holding`: what a slow database does, at a known moment.
  */
 @Configuration
 @EnableAutoConfiguration(
@@ -185,11 +186,11 @@ public class HapiServer {
   /** Must be public for HAPI to call it. */
   public static class Hold {
     @Hook(Pointcut.STORAGE_PRECOMMIT_RESOURCE_CREATED)
-    public void hold(RequestDetails request) throws InterruptedException {
-      String wanted = request == null ? null : request.getHeader("x-hold-ms");
-      if (wanted == null) return;
+    public void hold(IBaseResource resource, RequestDetails request) throws InterruptedException {
+      String type = request == null ? null : request.getHeader("x-hold-type");
+      if (type == null || !type.equals(resource.fhirType())) return;
       System.out.println("holding");
-      Thread.sleep(Long.parseLong(wanted));
+      Thread.sleep(Long.parseLong(request.getHeader("x-hold-ms")));
     }
   }
 }
