@@ -16,7 +16,7 @@ import {
 } from '../rules/recovery';
 import { divergenceOf } from './difference';
 import type { Divergence, Findings } from './findings';
-import { joined, type JournalView } from './view';
+import { joined, type JournalView, throwOutage } from './view';
 
 /**
  * `none_here`: the folder stands alone, so nothing says how its checkpoints came about. `retired`: only the record is left, and
@@ -117,6 +117,7 @@ export async function verifyLineage(
     }
   } catch (fault) {
     if (!(fault instanceof RecoveryError)) throw fault;
+    throwOutage(fault.cause);
     const place = await watched.placeOf(fault, count);
     const broken = divergenceOf(fault, place.sequence, place.bytes, head);
     findings.add('lineage_invalid', joined(folder, place.name), fault.message, broken);

@@ -72,12 +72,16 @@ function fieldOf(fault: unknown): string | null {
   return typeof field === 'string' ? field : null;
 }
 
+/** A store that does not answer says nothing about an entry, so it is no finding. */
+export function throwOutage(fault: unknown): void {
+  if (fault instanceof StoreError && !OF_THE_ENTRY.includes(fault.code)) throw fault;
+}
+
 async function attempt<T>(step: () => Awaitable<T>): Promise<T | null> {
   try {
     return await step();
   } catch (fault) {
-    // A store that does not answer says nothing about the entry.
-    if (fault instanceof StoreError && !OF_THE_ENTRY.includes(fault.code)) throw fault;
+    throwOutage(fault);
     return null;
   }
 }
