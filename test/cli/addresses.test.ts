@@ -2,6 +2,7 @@
  * Commands on a journal that is not a folder.
  *
  * Held here:
+ * - a journal that went from a folder through S3 and PostgreSQL into a folder is the same, too, and `journal init` makes one in a bucket;
  * - `journal init`, `ls`, `copy`, `export`, `verify` and `init --from` do with a PostgreSQL journal what they do with a folder: a journal that went from
  *   a folder through PostgreSQL into a folder is the same, byte for byte, and so is what a worker without the owner's rights copies;
  * - what is missing, foreign, unreachable or no address at all is refused by the code and exit code that a folder has;
@@ -11,8 +12,9 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { describeWith } from '../systems/available';
+import { describeWith, isMissing } from '../systems/available';
 import { startPostgres } from '../systems/postgres';
+import { startVersitygw } from '../systems/versitygw';
 import { sampleRun, type Sample } from '../transfer/support';
 import { writeFiles } from '../verify/sample-journal';
 import { answerOf, cli, type JsonAnswer } from './support';
@@ -138,6 +140,48 @@ describeWith(
       } finally {
         for (const variable of Object.keys(variables)) delete process.env[variable];
       }
+    });
+  },
+);
+
+describeWith(
+  'S3 and PostgreSQL',
+  async () => {
+    const bucket = await startVersitygw();
+    if (isMissing(bucket)) return bucket;
+    const database = await startPostgres();
+    if (isMissing(database)) {
+      await bucket.end();
+      return database;
+    }
+    return { bucket, database, end: async () => void (await Promise.all([bucket.end(), database.end()])) };
+  },
+  ({ bucket, database }) => {
+    const variables = {
+      AWS_ACCESS_KEY_ID: bucket.access.accessKeyId,
+      AWS_SECRET_ACCESS_KEY: bucket.access.secretAccessKey,
+    };
+    beforeEach(() => void Object.assign(process.env, variables));
+    afterEach(() => {
+      for (const variable of Object.keys(variables)) delete process.env[variable];
+    });
+
+    it('a journal goes through both, and is the same', async () => {
+      const s3 = (prefix: string): string =>
+        `s3://${name}/${prefix}?endpoint=${bucket.endpoint}&region=${bucket.region}`;
+      const name = await bucket.makeBucket();
+      const places = [at('journal'), s3('one'), database.address(), s3('two'), at('back')];
+      for (const [index, to] of places.slice(1).entries()) {
+        const copied = await cli('journal', 'copy', places[index]!, to);
+        expect(copied, copied.err).toMatchObject({ code: 0, err: '' });
+      }
+      expect(files(at('back'))).toEqual(files(at('journal')));
+      expect(await json('verify', s3('one'), '--strict')).toMatchObject({ code: 0, data: { journal_id: JOURNAL_ID } });
+      expect(await json('journal', 'ls', s3('two'))).toMatchObject({ data: { runs: [{ run_id: sample.runId }] } });
+      const made = await json('journal', 'init', s3('new'));
+      expect(made).toMatchObject({ code: 0, data: { contents: `s3://${name}/new-contents` } });
+      expect(await json('journal', 'init', s3(''))).toMatchObject({ code: 2, error: { code: 'invalid_argument' } });
+      expect(await json('journal', 'init', s3('new'), '--grant', 'somebody')).toMatchObject({ code: 2 });
     });
   },
 );

@@ -49,7 +49,7 @@ const TEXT_ONLY = { getTypeParser: () => (text: string) => text };
 interface PgClient {
   query(query: object): Promise<{ readonly rows: readonly Row[] }>;
   release(broken: boolean): void;
-  on(event: 'error' | 'notice', heard: (what: { readonly severity?: string }) => void): void;
+  on(event: 'error' | 'notice', heard: (what: { readonly code?: string }) => void): void;
 }
 
 interface PgPool {
@@ -78,7 +78,7 @@ export class PostgresPool {
     this.#pool.on('error', () => undefined); // an idle connection was lost; the pool makes another
     this.#pool.on('connect', (client) => {
       client.on('error', () => undefined); // told by the statement that was under way
-      client.on('notice', ({ severity }) => void (severity === 'WARNING' && this.#warned.add(client)));
+      client.on('notice', ({ code }) => void (code?.startsWith('01') && this.#warned.add(client))); // the class of warnings
     });
   }
 

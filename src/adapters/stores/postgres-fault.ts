@@ -49,8 +49,6 @@ const STATES: Readonly<Record<string, Meaning>> = {
     'store_permission_denied',
     'this user may not do that; grant it what docs/stores.md lists, as the owner of the tables',
   ],
-  '40001': BUSY,
-  '40P01': BUSY,
   '53100': ['store_full', 'the server has no space left; free some, then repeat'],
   '54000': ['store_entry_too_large', 'it exceeds a limit of the server; split it'],
   '55P03': SLOW,
@@ -64,6 +62,7 @@ const STATES: Readonly<Record<string, Meaning>> = {
 const CLASSES: Readonly<Record<string, Meaning>> = {
   '08': LOST,
   '28': REFUSED,
+  '40': BUSY,
   '53': BUSY,
   '57': STOPPING,
 };
