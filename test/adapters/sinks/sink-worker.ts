@@ -2,10 +2,13 @@
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import { type EffectSink } from '../../../src/ports';
 import { CountersignPlugin } from '../../../src/plugin';
-import { smtpSink, stripeSink, type StripeServer } from '../../../src/adapters/sinks';
-import { fileStore } from '../../../src/adapters/stores';
+import { fhirSink, omopSink, s3Sink, smtpSink, stripeSink, type StripeServer } from '../../../src/adapters/sinks';
+import { fileStore, isS3Address, parseS3Address, s3ContentStore, s3Store } from '../../../src/adapters/stores';
 
 const SINKS = {
+  fhir: fhirSink,
+  omop: omopSink,
+  s3: s3Sink,
   smtp: smtpSink,
   stripe: (given: { readonly key: string; readonly server: StripeServer; readonly deadlineMs: number }) =>
     stripeSink({ name: 'payments', apiKey: () => given.key, server: given.server, deadlineMs: given.deadlineMs }),
@@ -16,6 +19,7 @@ export interface SinkWorkerOrders {
   readonly taskQueue: string;
   /** The file of a prebuilt workflow bundle. */
   readonly codePath: string;
+  /** A folder, or `s3://…` with credentials in the environment. */
   readonly journal: string;
   readonly contents: string;
   readonly toolId: string;
@@ -32,8 +36,10 @@ async function main(orders: SinkWorkerOrders): Promise<void> {
     workflowBundle: { codePath: orders.codePath },
     plugins: [
       new CountersignPlugin({
-        store: fileStore(orders.journal),
-        contents: fileStore(orders.contents),
+        store: isS3Address(orders.journal) ? s3Store(parseS3Address(orders.journal)) : fileStore(orders.journal),
+        contents: isS3Address(orders.contents)
+          ? s3ContentStore(parseS3Address(orders.contents))
+          : fileStore(orders.contents),
         effects: [{ toolId: orders.toolId, sink }],
       }),
     ],
