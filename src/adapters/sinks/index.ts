@@ -26,6 +26,3 @@ export type { StripeServer } from './stripe-exchange';
 export { mcpSink, type McpSinkOptions } from './mcp-sink';
 export type { McpAddress, McpResult } from './mcp-connection';
 export type { McpProgram } from './mcp-stdio';
-export { stripeSink, type StripeSinkOptions } from './stripe-sink';
-export type { StripeResource } from './stripe-resources';
-export type { StripeServer } from './stripe-exchange';

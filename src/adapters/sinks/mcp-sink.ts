@@ -1,0 +1,183 @@
+/**
+ * A tool of an MCP server as an effect.
+ *
+ * Invariant: only tools that the operator lists are called, with a schema that has not changed since this process first saw it, and never
+ * those that run as tasks. What a server says of a tool can only make it more dangerous. A call that was written and not answered
+ * is unknown; no text of a tool's error is passed on.
+ */
+import {
+  type DispatchOutcome,
+  type EffectSink,
+  type KeyEnforcement,
+  type LookupStrength,
+  type SideEffectClass,
+  type SinkAnswer,
+  type SinkItem,
+} from '../../ports';
+import { highest, statedClass } from './mcp-class';
+import { type McpAddress, McpConnection, type McpResult, type McpTool } from './mcp-connection';
+import { type McpProgram } from './mcp-stdio';
+import { SinkError, type SinkErrorContext } from './sink-error';
+
+export interface McpSinkOptions {
+  /** What errors call this sink. */
+  readonly name: string;
+  /** A program that is started here, or an address. */
+  readonly server: McpProgram | McpAddress;
+  /** The tools that operations may name, and what the operator says of each. @default sideEffect 'non_idempotent_write' */
+  readonly tools: Readonly<Record<string, { readonly sideEffect?: SideEffectClass }>>;
+  /** An argument that gets the idempotency key; without it only `_meta` tells it. */
+  readonly keyArgument?: string;
+  /** Whether the server itself refuses a second call under one key. @default 'no' */
+  readonly enforcesKey?: KeyEnforcement;
+  readonly horizonMs?: number;
+  /** What `isError` proves: that nothing was done, or nothing. @default 'refused' */
+  readonly toolErrors?: 'refused' | 'unknown';
+  /** The server's own name for what was done. @default none */
+  readonly externalId?: (result: McpResult) => string | null;
+  readonly lookup?: {
+    /** A tool that changes nothing. */
+    readonly tool: string;
+    readonly arguments: (item: SinkItem) => Readonly<Record<string, unknown>>;
+    /** Reads its result; `null` when it is not what it should be. */
+    readonly answer: (result: McpResult, item: SinkItem) => SinkAnswer | null;
+    readonly strength: Exclude<LookupStrength, 'none'>;
+  };
+  /** Largest answer, and of a program largest line. @default 1 MiB */
+  readonly maxAnswerBytes?: number;
+  /** @default 30000 */
+  readonly deadlineMs?: number;
+  /** @default 30000 */
+  readonly settleMs?: number;
+  readonly maxInFlight?: number;
+  readonly minIntervalMs?: number;
+}
+
+type Dict = Readonly<Record<string, unknown>>;
+
+const isDict = (value: unknown): value is Dict => typeof value === 'object' && value !== null && !Array.isArray(value);
+const refused = (code: string): DispatchOutcome => ({ outcome: 'refused', code });
+const UNLISTED: SideEffectClass = 'non_idempotent_write';
+/** Until a server that cannot be reached is asked again. */
+const PAUSE_MS = 1_000;
+
+const metaOf = (item: SinkItem): Dict => ({
+  'countersign/idempotency_key': item.idempotencyKey,
+  'countersign/operation_digest': item.operationDigest,
+});
+
+export function mcpSink(options: McpSinkOptions): EffectSink {
+  const { name: sink, lookup, keyArgument, deadlineMs = 30_000 } = options;
+  const server = new McpConnection(options.server, options.maxAnswerBytes ?? 1024 * 1024);
+  const manifest = new Map(Object.entries(options.tools));
+  /** The highest class that was ever stated for each listed tool. */
+  const stated = new Map<string, SideEffectClass>();
+  const schemas = new Map<string, string>();
+
+  /** The tool as it is now; what it states is kept, and why it cannot be called. */
+  async function check(name: string, signal: AbortSignal, context: SinkErrorContext): Promise<string | null> {
+    const tools = await server.tools(signal, context);
+    for (const tool of tools) {
+      if (!manifest.has(tool.name)) continue;
+      const now = statedClass(tool.annotations);
+      stated.set(tool.name, highest([stated.get(tool.name) ?? 'read_only', ...(now === null ? [] : [now])]));
+      if (!schemas.has(tool.name)) schemas.set(tool.name, JSON.stringify(tool.inputSchema));
+    }
+    const tool = tools.find((one) => one.name === name);
+    if (!tool) return 'unknown_tool';
+    if (tool.execution?.taskSupport === 'required') return 'tool_needs_task';
+    return schemas.get(name) === JSON.stringify(tool.inputSchema) ? null : 'tool_changed';
+  }
+
+  async function find(item: SinkItem, signal: AbortSignal, by: NonNullable<typeof lookup>): Promise<SinkAnswer> {
+    const context = { sink, key: item.idempotencyKey };
+    const tool = (await server.tools(signal, context)).find(({ name }) => name === by.tool);
+    if (!tool || !readsOnly(tool)) throw new SinkError('answer_invalid', context, { detail: 'no such read-only tool' });
+    const asked = guarded(() => ({ name: by.tool, arguments: by.arguments(item), _meta: metaOf(item) }));
+    if (asked === 'failed') throw new SinkError('answer_invalid', context);
+    const answer = await server.call(asked, signal, context);
+    if (answer.end === 'not_sent') throw new SinkError('not_reachable', context);
+    if (answer.end === 'refused' || answer.result.isError === true) throw new SinkError('answer_invalid', context);
+    const read = guarded(() => by.answer(answer.result, item));
+    if (read === 'failed' || read === null) throw new SinkError('answer_invalid', context);
+    return read;
+  }
+
+  async function dispatch(item: SinkItem, signal: AbortSignal): Promise<DispatchOutcome> {
+    const context = { sink, key: item.idempotencyKey };
+    const { tool, arguments: given = {}, ...rest } = isDict(item.operation) ? item.operation : {};
+    if (typeof tool !== 'string' || !isDict(given) || Object.keys(rest).length > 0) return refused('invalid_operation');
+    if (!manifest.has(tool)) return refused('tool_not_listed');
+    if (keyArgument !== undefined && keyArgument in given) return refused('invalid_operation');
+    let fault: string | null;
+    try {
+      fault = await check(tool, signal, context);
+    } catch {
+      return { outcome: 'not_sent', retryAfterMs: PAUSE_MS }; // nothing but questions has left so far
+    }
+    if (fault !== null) return refused(fault);
+    const keyed = keyArgument === undefined ? given : { ...given, [keyArgument]: item.idempotencyKey };
+    const answer = await server.call({ name: tool, arguments: keyed, _meta: metaOf(item) }, signal, context);
+    if (answer.end === 'not_sent') return { outcome: 'not_sent', retryAfterMs: PAUSE_MS };
+    if (answer.end === 'refused') return refused('invalid_params');
+    const { content, structuredContent, isError } = answer.result;
+    if (isError === true) {
+      if (options.toolErrors === 'unknown') throw new SinkError('command_failed', context, { detail: 'tool error' });
+      return refused('tool_error');
+    }
+    const externalId = guarded(() => options.externalId?.(answer.result) ?? null);
+    if (externalId === 'failed') throw new SinkError('answer_invalid', context);
+    const result = { content, ...(structuredContent === undefined ? {} : { structuredContent }) };
+    return { outcome: 'accepted', externalId: externalId, result };
+  }
+
+  return {
+    kind: 'local_tool',
+    /** Of the most dangerous listed tool. Before the server has been asked, none is taken for harmless. */
+    get sideEffect() {
+      const classes = [...manifest].map(([name, { sideEffect = UNLISTED }]) =>
+        highest([sideEffect, stated.get(name) ?? UNLISTED]),
+      );
+      return highest(classes);
+    },
+    lookup: lookup ? lookup.strength : 'none',
+    enforcesKey: options.enforcesKey ?? 'no',
+    deadlineMs,
+    settleMs: options.settleMs ?? 30_000,
+    ...(options.horizonMs === undefined ? {} : { horizonMs: options.horizonMs }),
+    ...(options.maxInFlight === undefined ? {} : { maxInFlight: options.maxInFlight }),
+    ...(options.minIntervalMs === undefined ? {} : { minIntervalMs: options.minIntervalMs }),
+
+    observe: (items, { signal }) =>
+      Promise.all(items.map((item) => (lookup ? find(item, signal, lookup) : ({ state: 'unknown' } as const)))),
+
+    dispatch: (item, { signal }) => dispatch(item, signal),
+
+    /** The server answers and has every listed tool, none of which runs as a task; the look-up's tool changes nothing. */
+    async probe() {
+      const context = { sink, key: 'self-test' };
+      const signal = AbortSignal.timeout(deadlineMs);
+      for (const name of manifest.keys()) {
+        const fault = await check(name, signal, context);
+        if (fault !== null) throw new SinkError('probe_failed', context, { detail: `tool=${name}, found=${fault}` });
+      }
+      if (!lookup) return;
+      const tool = (await server.tools(signal, context)).find(({ name }) => name === lookup.tool);
+      if (!tool || !readsOnly(tool)) throw new SinkError('probe_failed', context, { detail: 'step=lookup' });
+    },
+  };
+}
+
+/** That it reads only is the operator's word; a server that says otherwise is believed. */
+function readsOnly({ annotations, execution }: McpTool): boolean {
+  return (statedClass(annotations) ?? 'read_only') === 'read_only' && execution?.taskSupport !== 'required';
+}
+
+/** Runs what the operator wrote; its errors could quote an answer. */
+function guarded<T>(call: () => T): T | 'failed' {
+  try {
+    return call();
+  } catch {
+    return 'failed';
+  }
+}
