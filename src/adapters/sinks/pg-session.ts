@@ -11,7 +11,7 @@ import { located } from '../stores/postgres-migration';
 import { SqlFault } from './sql-fault';
 
 export interface SqlResult {
-  /** First word of what the server did, as in `INSERT` or `PREPARE TRANSACTION`. */
+  /** First word of what the server did, as in `INSERT`. */
   readonly command: string;
   readonly rowCount: number | null;
   readonly rows: readonly Readonly<Record<string, unknown>>[];

@@ -15,7 +15,7 @@ import { omopSink, proposeOmopRollback } from '../../../src/adapters/sinks';
 import { OMOP_TABLES, type OmopTable } from '../../../src/adapters/sinks/omop-tables';
 import type { EffectSink } from '../../../src/ports';
 import { contentJson } from '../../../src/rules/plans/content-json';
-import { describeWith, isMissing } from '../../systems/available';
+import { describeWith } from '../../systems/available';
 import { findOmopRows, readCsv } from '../../systems/omop-rows';
 import { startPostgres } from '../../systems/postgres';
 import { batchOf, CDM, makeOmopDatabase, script, type OmopDatabase } from './omop-database';
@@ -345,15 +345,7 @@ describeWith(
       });
     });
 
-    describe('real rows', () => {
-      const found = findOmopRows();
-      if (isMissing(found)) {
-        if (process.env['COUNTERSIGN_SYSTEMS'] === 'all') it('are there', () => expect.fail(found.missing));
-        else process.stderr.write(`skipped: real OMOP rows: ${found.missing}\n`);
-        it.skip(found.missing, () => undefined);
-        return;
-      }
-      const { folder } = found;
+    describeWith('real rows', findOmopRows, ({ folder }) => {
       /** Rows of a CSV file, each value of the type that its column has. */
       function read(
         name: string,
