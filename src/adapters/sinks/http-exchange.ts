@@ -6,6 +6,8 @@
  */
 import http from 'node:http';
 import https from 'node:https';
+import { isIP } from 'node:net';
+import { judgedLookup, type Resolve, systemResolve } from './public-address';
 import { SinkError, type SinkErrorContext } from './sink-error';
 
 export interface HttpRequest {
@@ -26,6 +28,10 @@ export interface HttpExchangeOptions {
   readonly maxSockets?: number;
   /** Largest answer that is read. @default 1 MiB */
   readonly maxAnswerBytes?: number;
+  /** Which addresses may be connected to, judged after a name is resolved. @default all */
+  readonly allowsAddress?: (address: string) => boolean;
+  /** @default the system's */
+  readonly resolve?: Resolve;
 }
 
 /** An idle connection is closed before a server is likely to: a send on one that is just being closed ends as unknown. */
@@ -34,9 +40,13 @@ const MAX_IDLE_MS = 4000;
 export class HttpExchange {
   readonly #agents: { readonly 'http:': http.Agent; readonly 'https:': https.Agent };
   readonly #maxAnswerBytes: number;
+  readonly #allows: (address: string) => boolean;
 
-  constructor({ maxSockets = 16, maxAnswerBytes = 1024 * 1024 }: HttpExchangeOptions = {}) {
-    const pool = { keepAlive: true, maxSockets, timeout: MAX_IDLE_MS };
+  constructor(options: HttpExchangeOptions = {}) {
+    const { maxSockets = 16, maxAnswerBytes = 1024 * 1024, allowsAddress, resolve = systemResolve } = options;
+    this.#allows = allowsAddress ?? (() => true);
+    const judged = allowsAddress || options.resolve ? { lookup: judgedLookup(resolve, this.#allows) } : {};
+    const pool = { keepAlive: true, maxSockets, timeout: MAX_IDLE_MS, ...judged };
     this.#agents = { 'http:': new http.Agent(pool), 'https:': new https.Agent(pool) };
     this.#maxAnswerBytes = maxAnswerBytes;
   }
@@ -44,6 +54,9 @@ export class HttpExchange {
   /** Sends once. Resolves with the answer or `not_connected`; every other fault is thrown as a `SinkError`. */
   send(request: HttpRequest, signal: AbortSignal, context: SinkErrorContext): Promise<HttpReply | 'not_connected'> {
     const secure = request.url.protocol === 'https:';
+    // An address that is written out is never resolved, so it is judged here.
+    const literal = request.url.hostname.replace(/^\[|\]$/g, '');
+    if (isIP(literal) !== 0 && !this.#allows(literal)) return Promise.resolve('not_connected');
     return new Promise((resolve, reject) => {
       let connected = false;
       const fail = (code: 'connection_lost' | 'answer_too_large', detail?: string): void => {

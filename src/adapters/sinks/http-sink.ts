@@ -18,6 +18,7 @@ import {
   type SinkItem,
 } from '../../ports';
 import { HttpExchange, type HttpReply, jsonObject, retryAfterMs } from './http-exchange';
+import { isPublicAddress } from './public-address';
 import { parseSinkAnswer } from './sink-answer';
 import { SinkError, type SinkErrorCode, type SinkErrorContext } from './sink-error';
 import { fillTemplate } from './template';
@@ -89,6 +90,15 @@ export interface HttpSinkOptions {
   readonly minIntervalMs?: number;
   /** @default 1 MiB */
   readonly maxAnswerBytes?: number;
+  /** Largest body that is sent; a larger operation is refused. @default 1 MiB */
+  readonly maxBodyBytes?: number;
+  /**
+   * `public`: connections only to addresses on the internet, judged after a name is resolved and for the very address that is
+   * connected to, so that no name can lead into your own network. @default 'any'
+   */
+  readonly addresses?: 'any' | 'public';
+  /** Resolves host names. @default as the system does */
+  readonly resolve?: (hostname: string) => Promise<readonly string[]>;
 }
 
 const HORIZONLESS = { replays: 'always', refuses: 'always', carries_out: 'no' } as const;
@@ -130,7 +140,10 @@ export function httpSink(options: HttpSinkOptions): EffectSink {
   const http = new HttpExchange({
     maxSockets: Math.max(8, options.maxInFlight ?? 0),
     ...(options.maxAnswerBytes === undefined ? {} : { maxAnswerBytes: options.maxAnswerBytes }),
+    ...(options.addresses === 'public' ? { allowsAddress: isPublicAddress } : {}),
+    ...(options.resolve === undefined ? {} : { resolve: options.resolve }),
   });
+  const maxBodyBytes = options.maxBodyBytes ?? 1024 * 1024;
   const origins = new Set(options.origins ?? [originOf(options.url)]);
   const lookupOrigins = new Set([...origins, ...(lookup ? [originOf(lookup.url)] : [])]);
   const accepted = new Set(options.acceptedStatuses ?? [200, 201, 204]);
@@ -181,6 +194,7 @@ export function httpSink(options: HttpSinkOptions): EffectSink {
     const key = structuredString(item.idempotencyKey);
     const body = await guarded(() => JSON.stringify(options.body ? options.body(item.operation) : item.operation));
     if (!url || key === null || body === 'failed') return { outcome: 'refused', code: 'invalid_operation' };
+    if (Buffer.byteLength(body ?? '') > maxBodyBytes) return { outcome: 'refused', code: 'operation_too_large' };
     const credentials = await guarded(() => options.credentials?.() ?? {});
     if (credentials === 'failed') return { outcome: 'not_sent' };
     const headers = {
