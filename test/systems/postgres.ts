@@ -25,6 +25,7 @@ import { endWithUs } from '../../src/testing/end-with-us';
 import { findFreePorts } from '../../src/testing/dev-server';
 import { isMissing, type Missing, type Running } from './available';
 import { findPostgres, type PostgresBinaries } from './postgres-binaries';
+import { removeWithUs } from './remove-with-us';
 
 const HOST = '127.0.0.1';
 const START_TRIES = 5;
@@ -358,17 +359,4 @@ function signalAll(signal: NodeJS.Signals, pids: readonly number[]): void {
       // ended meanwhile
     }
   }
-}
-
-/** Removes the folder also when this process is killed. */
-function removeWithUs(folder: string): { removed(): void } {
-  const script = 'read -r ended || for again in 1 2 3 4 5; do sleep 1; rm -rf "$1" && exit; done';
-  const guard = spawn('/bin/sh', ['-c', script, 'guard', folder], {
-    detached: true,
-    stdio: ['pipe', 'ignore', 'ignore'],
-  });
-  guard.stdin.on('error', () => undefined);
-  guard.on('error', () => undefined);
-  guard.unref();
-  return { removed: () => void guard.stdin.end('ended\n') };
 }
