@@ -5,6 +5,7 @@
  * the name is ours only by the marks in its metadata; an absence counts only when the server says by name that the key does not
  * exist, and in a bucket that keeps versions, when none of them is ours.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import {
   type DispatchOutcome,
   type EffectSink,
@@ -42,6 +43,8 @@ const PROBE_KEY = '.countersign/probe';
 const PROBE_BODY = new TextEncoder().encode(
   'An object that stands here is not overwritten under "If-None-Match: *".\n',
 );
+const PROBE_ATTEMPTS = 5;
+const PROBE_PAUSE_MS = 100;
 const PROBE_MARKS = { [KEY_MARK]: 'probe', [DIGEST_MARK]: 'probe' };
 
 /** What stands under the name of an effect. */
@@ -162,14 +165,20 @@ export function s3Sink(options: S3SinkOptions): EffectSink {
     const key = keyBelow(prefix, PROBE_KEY);
     const context = { sink, key: 'probe' };
     const object = { body: PROBE_BODY, contentType: 'text/plain', metadata: PROBE_MARKS };
-    const isRefused = (): Promise<boolean> =>
-      bucket.putNew(key, object, signal).then(
-        () => false,
-        (fault: unknown) => {
-          if (fault instanceof S3Fault && fault.kind === 'exists') return true;
-          throw fault;
-        },
-      );
+    const isRefused = async (): Promise<boolean> => {
+      for (let attempt = 1; ; attempt += 1) {
+        try {
+          await bucket.putNew(key, object, signal);
+          return false;
+        } catch (fault) {
+          if (!(fault instanceof S3Fault)) throw fault;
+          if (fault.kind === 'exists') return true;
+          // Another worker puts it at the same moment.
+          if (fault.kind !== 'contended' || attempt === PROBE_ATTEMPTS) throw fault;
+        }
+        await delay(PROBE_PAUSE_MS * attempt);
+      }
+    };
     try {
       if (!((await isRefused()) || (await isRefused())))
         throw new SinkError('probe_failed', context, { detail: 'it overwrites' });

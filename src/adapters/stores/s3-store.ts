@@ -13,7 +13,7 @@ import { S3Bucket, type S3NewObject, type S3Page } from '../s3/s3-bucket';
 import { connectionFault, keyBelow, type S3Connection } from '../s3/s3-connection';
 import { S3Fault } from '../s3/s3-fault';
 import { compareNames, entrySegments, folderSegments, isEntrySegment, RESERVED_SEGMENT } from './entry-path';
-import { passes, s3StoreError } from './s3-fault';
+import { passes, s3StoreError } from './s3-store-error';
 
 export interface S3StoreOptions extends S3Connection {
   /** Largest entry that is written or read, in bytes. @default 16 MiB */
