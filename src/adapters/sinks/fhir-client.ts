@@ -4,6 +4,7 @@
  * Invariant: no request may be answered from a cache or be the cause of a cached answer (`no-store`): on a real server a search that
  * found nothing was repeated from its cache for a minute.
  */
+import { setMaxListeners } from 'node:events';
 import { type SinkAnswer } from '../../ports';
 import { type FhirResource, isResource, isResourceId, type StoredResource } from './fhir-resource';
 import { HttpExchange, type HttpReply, jsonObject, retryAfterMs } from './http-exchange';
@@ -76,6 +77,7 @@ export class FhirClient {
       return 'not_connected'; // The error itself could quote the credential.
     }
     const all = { accept: FHIR_JSON, 'cache-control': 'no-store', ...this.#place.headers, ...credentials, ...headers };
+    setMaxListeners(0, signal); // one look-up asks for many resources under one signal
     const url = new URL(path === '' ? this.#base : `${this.#base}/${path}`);
     const request = { method, url, headers: all, ...(body === undefined ? {} : { body }) };
     return this.#http.send(request, signal, { sink: this.name, key });

@@ -72,6 +72,6 @@ export function fhirSink(options: FhirSinkOptions): EffectSink {
       return writer.send(operation, item, signal);
     },
 
-    probe: () => probeFhir({ client, lookUp, writer, mode, transactions }, AbortSignal.timeout(deadlineMs)),
+    probe: () => probeFhir({ client, lookUp, writer, mode, transactions }, () => AbortSignal.timeout(deadlineMs)),
   };
 }

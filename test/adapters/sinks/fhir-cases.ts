@@ -8,8 +8,9 @@
  * - An update is absent only while its base version is current; effects on one resource do not hide each other.
  * - A transaction is there whole and once, with its references; a part of it, or a stranger's part, is unknown.
  * - What cannot be made safe to repeat is refused by a code, before anything is sent, and looks absent.
- * - The self-test passes again and again, and leaves nothing more.
+ * - The self-test passes again and again, also in many workers at once, and leaves nothing more.
  */
+import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { effectResourceId } from '../../../src/adapters/sinks';
 import { marksBelow, matchUrl } from '../../../src/adapters/sinks/fhir-resource';
@@ -115,6 +116,12 @@ export function fhirCases(world: () => FhirWorld): void {
       expect(first.flat()).toHaveLength(3);
       for (let times = 0; times < 2; times += 1) await world().sink(mode).probe?.();
       expect(await kept()).toEqual(first);
+    });
+
+    test('the self-test passes in eight workers that start at once', async () => {
+      const system = `urn:uuid:${randomUUID()}`;
+      const sinks = Array.from({ length: 8 }, () => world().sink(mode, { system }));
+      await expect(Promise.all(sinks.map((sink) => sink.probe?.()))).resolves.toHaveLength(8);
     });
 
     const REFUSED: [string, unknown, string][] = [
