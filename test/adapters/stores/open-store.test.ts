@@ -28,10 +28,7 @@ test.each([
 });
 
 test('no user and no password is shown, and each is understood', () => {
-  const word = fc
-    .string({ minLength: 1, maxLength: 20 })
-    .map((text) => `#${text}#`)
-    .filter((text) => text.isWellFormed());
+  const word = fc.string({ minLength: 1, maxLength: 20 }).map((text) => `#${text}#`);
   fc.assert(
     fc.property(word, word, (user, password) => {
       const address = `postgres://${encodeURIComponent(user)}:${encodeURIComponent(password)}@db/app`;
