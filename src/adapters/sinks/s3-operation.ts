@@ -26,7 +26,6 @@ const OURS = /^countersign-/;
 /** No blank at either end: it would not come back. */
 const METADATA_VALUE = /^(?! )[\x20-\x7e]*(?<! )$/;
 const CONTENT_TYPE = /^[\x21-\x7e]+\/[\x20-\x7e]{1,120}$/;
-const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 const UNPRINTABLE = /[\p{Cc}\p{Surrogate}\\]/u;
 
 /** `null` when it is no such operation. Without a key of its own, the object is named by the idempotency key. */
@@ -47,8 +46,9 @@ export function s3Effect(item: SinkItem, prefix: string | undefined): S3Effect |
 
 function bytesOf(body: unknown, base64: unknown): Uint8Array | null {
   if (base64 === undefined) return typeof body === 'string' ? Buffer.from(body, 'utf8') : null;
-  if (body !== undefined || typeof base64 !== 'string' || !BASE64.test(base64)) return null;
-  return Buffer.from(base64, 'base64');
+  if (body !== undefined || typeof base64 !== 'string') return null;
+  const bytes = Buffer.from(base64, 'base64'); // leaves out what does not belong there, so it must come back
+  return bytes.toString('base64') === base64 ? bytes : null;
 }
 
 /** Segments joined by single slashes, none of which a client, a proxy or a file system resolves away. */

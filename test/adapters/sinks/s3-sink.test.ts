@@ -196,25 +196,18 @@ describeWith('versitygw', startVersitygw, (server) => {
 
   it(
     'makes one object of 16 senders with 3 MB each, whose bodies are refused unread',
-    { timeout: 60_000 },
+    { timeout: 120_000 },
     async () => {
       const bucket = await server.makeBucket();
-      const told = new Map<string, number>();
-      for (let round = 0; round < 2; round += 1) {
-        const item = makeItem({ base64: randomBytes(3_000_000).toString('base64') });
-        const sinks = Array.from({ length: 16 }, () => s3Sink(options(server, bucket)));
-        await Promise.all(sinks.map((sink) => sink.probe?.()));
-        const outcomes = await Promise.all(sinks.map((sink) => sendAndTell(sink, item)));
-        for (const [index, outcome] of outcomes.entries()) {
-          const word = typeof outcome === 'string' ? outcome : outcome.outcome;
-          told.set(word, (told.get(word) ?? 0) + 1);
-          expect(await answerOf(sinks[index]!, item)).toMatchObject({
-            state: 'committed',
-            operationDigest: item.operationDigest,
-          });
-        }
+      const item = makeItem({ base64: randomBytes(3_000_000).toString('base64') });
+      const sinks = Array.from({ length: 16 }, () => s3Sink(options(server, bucket)));
+      await Promise.all(sinks.map((sink) => sink.probe?.()));
+      const outcomes = await Promise.all(sinks.map((sink) => sendAndTell(sink, item)));
+      const told = new Set(outcomes.map((outcome) => (typeof outcome === 'string' ? outcome : outcome.outcome)));
+      for (const sink of sinks) {
+        expect(await answerOf(sink, item)).toMatchObject({ state: 'committed', operationDigest: item.operationDigest });
       }
-      expect([...told.keys()].filter((word) => word !== 'accepted' && word !== 'connection_lost')).toEqual([]);
+      expect([...told].filter((word) => word !== 'accepted' && word !== 'connection_lost')).toEqual([]);
     },
   );
 });
