@@ -15,13 +15,17 @@ export interface HeldMessage {
 
 export interface PgProxy {
   readonly port: number;
-  /** The next message that contains this text, held until it is passed or dropped. */
-  held(text: string): Promise<HeldMessage>;
+  /**
+   * The next message that contains `text`, held until it is passed or dropped; with `after`, the next one that comes on a
+   * connection behind a message that contains that.
+   */
+  held(text: string, after?: string): Promise<HeldMessage>;
   close(): Promise<void>;
 }
 
 interface Waiting {
   readonly text: string;
+  readonly after: string | undefined;
   readonly arrived: (held: HeldMessage) => void;
 }
 
@@ -40,7 +44,7 @@ export async function startPgProxy(target: number): Promise<PgProxy> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     port: (server.address() as AddressInfo).port,
-    held: (text) => new Promise((arrived) => waiting.push({ text, arrived })),
+    held: (text, after) => new Promise((arrived) => waiting.push({ text, after, arrived })),
     close: () => {
       for (const socket of open) socket.destroy();
       return new Promise((resolve) => server.close(() => resolve()));
@@ -53,6 +57,7 @@ class Connection {
   private started = false;
   private holding = false;
   private keepAnswer: (() => void) | null = null;
+  private readonly due = new WeakSet<Waiting>();
 
   constructor(
     private readonly client: Socket,
@@ -84,7 +89,11 @@ class Connection {
       this.pending = this.pending.subarray(length);
       this.started = true;
       const text = message.toString('latin1');
-      const at = this.waiting.findIndex((wanted) => text.includes(wanted.text));
+      const at = this.waiting.findIndex((wanted) => {
+        const due = wanted.after === undefined || this.due.has(wanted);
+        if (!due && text.includes(wanted.after as string)) this.due.add(wanted);
+        return due && text.includes(wanted.text);
+      });
       const [wanted] = at < 0 ? [] : this.waiting.splice(at, 1);
       if (wanted === undefined) this.upstream.write(message);
       else this.hold(message, wanted);
