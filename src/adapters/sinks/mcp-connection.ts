@@ -32,7 +32,7 @@ export interface McpResult {
 
 export type McpAnswer =
   | { readonly end: 'result'; readonly result: McpResult }
-  /** The server says that it knows no such tool, or that its arguments do not fit. */
+  /** The server takes no calls of tools at all. */
   | { readonly end: 'refused' }
   | { readonly end: 'not_sent' };
 
@@ -62,9 +62,13 @@ const loadSdk = (): Sdk => ({
 
 const TOOLS_MAX_AGE_MS = 60_000;
 const MOST_PAGES = 20;
-const INVALID_PARAMS = -32602;
+/**
+ * The one error that is given before a tool runs. -32602 is not: servers of the SDK answer it, too, when what a tool has
+ * returned does not fit.
+ */
 const METHOD_NOT_FOUND = -32601;
 const TIMED_OUT = -32001;
+const CLOSED = -32000;
 /** HTTP answers that are given before a call is looked at: no login, no right, a session that is gone, too many. */
 const NOT_TAKEN: ReadonlySet<unknown> = new Set([401, 403, 404, 429]);
 const NEVER_CONNECTED: ReadonlySet<unknown> = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN']);
@@ -119,7 +123,7 @@ export class McpConnection {
       return { end: 'result', result: result as McpResult };
     } catch (fault) {
       const { code, cause } = fault as { code?: unknown; cause?: { code?: unknown } };
-      if (code === INVALID_PARAMS || code === METHOD_NOT_FOUND) return { end: 'refused' };
+      if (code === METHOD_NOT_FOUND) return { end: 'refused' };
       if (live.stdio === null && (NOT_TAKEN.has(code) || NEVER_CONNECTED.has(cause?.code))) {
         this.#drop(live);
         return { end: 'not_sent' };
@@ -174,6 +178,9 @@ export class McpConnection {
     const { credentials } = this.server as McpAddress;
     for (const [name, value] of Object.entries((await credentials?.()) ?? {})) headers.set(name, value);
     const response = await fetch(url, { ...init, headers, redirect: 'manual' });
+    // The SDK would send the call again to where a redirect leads.
+    if (response.status >= 300 && response.status < 400)
+      throw Object.assign(new Error('redirect'), { code: response.status });
     let left = this.maxAnswerBytes;
     const bounded = response.body?.pipeThrough(
       new TransformStream<Uint8Array, Uint8Array>({
@@ -203,5 +210,6 @@ function told(fault: unknown, signal: AbortSignal, context: SinkErrorContext): S
   const { code, name } = fault as { code?: unknown; name?: unknown };
   if (signal.aborted || code === TIMED_OUT) return new SinkError('deadline_passed', context);
   if (name === 'ZodError' || name === '$ZodError') return new SinkError('answer_invalid', context);
-  return new SinkError('connection_lost', context, typeof code === 'number' ? { detail: `code=${code}` } : {});
+  if (typeof code !== 'number' || code === CLOSED) return new SinkError('connection_lost', context);
+  return new SinkError('unexpected_status', context, { detail: `code=${code}` });
 }

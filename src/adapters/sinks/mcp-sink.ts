@@ -119,7 +119,7 @@ export function mcpSink(options: McpSinkOptions): EffectSink {
     const keyed = keyArgument === undefined ? given : { ...given, [keyArgument]: item.idempotencyKey };
     const answer = await server.call({ name: tool, arguments: keyed, _meta: metaOf(item) }, signal, context);
     if (answer.end === 'not_sent') return { outcome: 'not_sent', retryAfterMs: PAUSE_MS };
-    if (answer.end === 'refused') return refused('invalid_params');
+    if (answer.end === 'refused') return refused('no_tools');
     const { content, structuredContent, isError } = answer.result;
     if (isError === true) {
       if (options.toolErrors === 'unknown') throw new SinkError('command_failed', context, { detail: 'tool error' });
@@ -128,7 +128,7 @@ export function mcpSink(options: McpSinkOptions): EffectSink {
     const externalId = guarded(() => options.externalId?.(answer.result) ?? null);
     if (externalId === 'failed') throw new SinkError('answer_invalid', context);
     const result = { content, ...(structuredContent === undefined ? {} : { structuredContent }) };
-    return { outcome: 'accepted', externalId: externalId, result };
+    return { outcome: 'accepted', externalId, result };
   }
 
   return {
