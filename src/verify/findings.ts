@@ -56,6 +56,31 @@ export const FINDINGS = {
     fails: 'always',
     says: 'what people are said to have decided here is not upheld by the stored receipts',
   },
+  anchor_unusable: { fails: 'always', says: 'the log, or what was kept of it, is missing, damaged or not readable' },
+  anchor_log_replaced: {
+    fails: 'always',
+    says: 'the tree head is not signed by the given key under its name, or the log is about another journal',
+  },
+  anchor_forged_append: {
+    fails: 'always',
+    says: 'the entries of the log are not those of the tree that was signed',
+  },
+  anchor_split_view: {
+    fails: 'always',
+    says: 'two trees were signed under one name, and the larger one does not continue the other',
+  },
+  anchor_checkpoint_old: { fails: 'always', says: 'an older tree head is offered than one that is known' },
+  anchor_witnesses_missing: { fails: 'always', says: 'fewer witnesses have co-signed the tree head than are demanded' },
+  anchor_lineage_dropped: { fails: 'always', says: 'the log holds a head of this lineage, and the lineage is gone' },
+  anchor_tail_dropped: { fails: 'always', says: 'the log holds a later head than the one in which this lineage ends' },
+  anchor_head_resealed: {
+    fails: 'always',
+    says: 'the log holds another checkpoint of this number: it was sealed anew',
+  },
+  anchor_order_swapped: {
+    fails: 'always',
+    says: 'heads that the log holds stand in another order, in this lineage or in the log',
+  },
   checkpoint_unjustified: { fails: 'strict', says: 'no stored witness, and no plan, derives this checkpoint' },
   witness_missing: { fails: 'strict', says: 'no witness is stored for this checkpoint' },
   not_canonical: { fails: 'strict', says: 'the file does not hold the canonical bytes of its record' },

@@ -1,4 +1,5 @@
 /** Verifying a journal without Temporal and without its sinks; imported as `countersign/verify`. */
+export { type AnchorCheck, type AnchorReport, type GivenAnchor } from './anchors';
 export { diskView } from './disk-view';
 export { storeView } from './store-view';
 export { FINDINGS, type Divergence, type Finding, type FindingCode } from './findings';

@@ -11,6 +11,7 @@ import { lineageName, openingWitness } from '../rules/receipts/lineage-record';
 import { rederiveChain } from '../rules/sends/rederive';
 import type { Slot } from '../rules/sends/slot';
 import { deriveNext, type Witness } from '../rules/sends/witness';
+import { rememberChain, type ChainDigests } from './chain-digests';
 import { contradictions } from './claims';
 import { firstDifference } from './difference';
 import { Findings, type Divergence } from './findings';
@@ -60,6 +61,7 @@ export async function verifyRun(
   folder: string,
   expectedRunId: string | null,
   whole: { readonly journalId: string | null; readonly claimOf: ClaimOf | null } = NO_JOURNAL,
+  chains: ChainDigests | null = null,
 ): Promise<RunReport> {
   const faultsBefore = findings.faults;
   const entries = (await view.list(folder)) ?? [];
@@ -80,6 +82,7 @@ export async function verifyRun(
     const people = { receipts, journalId: whole.journalId };
     const check: RunLinks = new RunLinks(view, findings, folder, plan, number, slots, heads, people, left);
     const report = await verifyLineage(view, findings, path, number, check);
+    if (chains !== null) await rememberChain(view, chains, expectedRunId ?? plan?.runId ?? '', check.digests, report);
     if (!report.valid || report.justified === 'retired') unreadable.add(number);
     lineages.push(report);
     left = check.left;
@@ -149,6 +152,7 @@ async function checkWitnessNames(view: JournalView, findings: Findings, folder: 
 
 /** What a run knows about the links of one of its lineages. */
 class RunLinks implements LinkCheck {
+  readonly digests: string[] = [];
   /** The checkpoint at which the next lineage left this one. */
   left: RecoveryCheckpoint | null = null;
   private readonly opening: RecoveryCheckpoint | null;
@@ -196,6 +200,7 @@ class RunLinks implements LinkCheck {
     path: string,
   ): ReturnType<LinkCheck['link']> {
     this.heads.meet(this.lineage, next);
+    this.digests.push(next.checkpointDigest);
     if (Number(next.sequence) === this.leaves) this.left = next;
     if (previous === null) return this.first(next, path);
     const { findings } = this;

@@ -5,6 +5,8 @@
 import type { DataConverter } from '@temporalio/common';
 import { journalIdFromBytes, journalToText } from '../rules/journal-record';
 import { isRunId } from '../rules/recovery';
+import { compareAnchors, type AnchorCheck, type AnchorReport } from './anchors';
+import { ChainDigests } from './chain-digests';
 import { Findings, type Finding } from './findings';
 import { compareHistories, type GivenHistory, type HistoryReport } from './histories';
 import { verifyLineage, type LineageReport } from './lineage';
@@ -19,6 +21,8 @@ export interface VerifyOptions {
   readonly expectHead?: string;
   /** Temporal histories that the chains must agree with. */
   readonly histories?: readonly GivenHistory[];
+  /** Anchor logs that the chains must agree with. `partial`: not all runs of the journal are here, so one may be missing. */
+  readonly anchor?: AnchorCheck & { readonly partial?: boolean };
   /** The one that wrote the histories. @default the SDK's own */
   readonly dataConverter?: DataConverter;
 }
@@ -33,10 +37,12 @@ export interface VerifyReport {
   readonly valid: boolean;
   /** Every checkpoint is derived by a stored witness or the plan. Null where no witnesses can stand. */
   readonly justified: boolean | null;
-  /** Whether a given head, or that of a given history, was found; without one, a cut-off tail cannot be noticed. */
+  /** Whether a given head, or that of a given history or log, was found; without one, a cut-off tail cannot be noticed. */
   readonly anchored: boolean;
   /** What each given history proves of each lineage. */
   readonly histories: readonly HistoryReport[];
+  /** What each given anchor shows, the newest first. */
+  readonly anchors: readonly AnchorReport[];
   readonly journalId: string | null;
   readonly runs: readonly RunReport[];
   /** The lineage, when the folder is one. */
@@ -62,17 +68,18 @@ export async function verifyJournal(view: JournalView, options: VerifyOptions = 
   let journalId: string | null = null;
   let claimOf: ClaimOf | null = null;
   const runs: RunReport[] = [];
+  const chains = options.anchor === undefined ? null : new ChainDigests();
   let lineage: LineageReport | null = null;
   switch (kind) {
     case 'journal':
       journalId = await verifyTop(view, findings, entries ?? []);
       claimOf = await readClaims(view, findings);
       for (const name of runNames(entries ?? [])) {
-        runs.push(await verifyRun(view, findings, name, name, { journalId, claimOf }));
+        runs.push(await verifyRun(view, findings, name, name, { journalId, claimOf }, chains));
       }
       break;
     case 'run':
-      runs.push(await verifyRun(view, findings, '', null));
+      runs.push(await verifyRun(view, findings, '', null, undefined, chains));
       break;
     case 'lineage':
       lineage = await verifyLineage(view, findings, '', null, null);
@@ -90,8 +97,16 @@ export async function verifyJournal(view: JournalView, options: VerifyOptions = 
   }
   const here = { journalId, folderOf: (runId: string, number: number) => folderOf(kind, runs, runId, number) };
   const histories = await compareHistories(view, findings, here, options.histories ?? [], options.dataConverter);
+  const ids = new Set(runs.flatMap(({ runId }) => (runId === null ? [] : [runId])));
+  const whole = kind === 'journal' && options.anchor?.partial !== true;
+  const anchors =
+    options.anchor === undefined || chains === null
+      ? []
+      : await compareAnchors(findings, { journalId, whole, runs: ids, chains }, options.anchor);
   const anchored =
-    found || histories.some(({ head, agrees }) => agrees && head !== null && hasHead(lineages, head.digest));
+    found ||
+    anchors.some(({ heads }) => heads > 0) ||
+    histories.some(({ head, agrees }) => agrees && head !== null && hasHead(lineages, head.digest));
   return {
     kind,
     ok: findings.failures === 0,
@@ -100,6 +115,7 @@ export async function verifyJournal(view: JournalView, options: VerifyOptions = 
     justified: kind === 'lineage' || kind === 'nothing' ? null : runs.every((run) => run.justified),
     anchored,
     histories,
+    anchors,
     journalId,
     runs,
     lineage,
