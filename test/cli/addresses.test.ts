@@ -12,7 +12,8 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { describeWith, isMissing } from '../systems/available';
+import { describeWith } from '../systems/available';
+import { isMissing } from '../systems/system';
 import { startPostgres } from '../systems/postgres';
 import { startVersitygw } from '../systems/versitygw';
 import { sampleRun, type Sample } from '../transfer/support';

@@ -5,16 +5,7 @@
  * that says what is missing; elsewhere it is reported as skipped and the sentence is printed.
  */
 import { afterAll, describe, it } from 'vitest';
-
-/** Why a system cannot be had, and what to install: one sentence. */
-export interface Missing {
-  readonly missing: string;
-}
-
-export interface Running {
-  /** Ends every process of the system and removes what it kept on disk. */
-  end(): Promise<void>;
-}
+import { allSystemsDemanded, isMissing, type Missing, type Running } from './system';
 
 /** A `describe` around one system, which is started once for the suite and ended after it. */
 export function describeWith<System extends Running>(
@@ -30,7 +21,7 @@ export function describeWith<System extends Running>(
       return;
     }
     const { missing } = system;
-    if (process.env['COUNTERSIGN_SYSTEMS'] === 'all') {
+    if (allSystemsDemanded()) {
       it('has its system', () => {
         throw new Error(`${name}: ${missing}`);
       });
@@ -39,8 +30,4 @@ export function describeWith<System extends Running>(
     process.stderr.write(`skipped: ${name}: ${missing}\n`);
     it.skip(missing, () => undefined);
   });
-}
-
-export function isMissing(system: object): system is Missing {
-  return 'missing' in system;
 }

@@ -10,7 +10,7 @@ import { cp, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/pro
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { endWithUs } from '../../src/testing/end-with-us';
-import { type Missing } from './available';
+import { type Missing } from './system';
 
 const SOURCE = path.join(__dirname, 'hapi');
 const CACHE = path.resolve(__dirname, '../../node_modules/.cache/countersign');

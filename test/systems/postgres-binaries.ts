@@ -8,7 +8,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { type Missing } from './available';
+import { type Missing } from './system';
 
 export interface PostgresBinaries {
   /** Holds `initdb` and `postgres`. */

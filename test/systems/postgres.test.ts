@@ -9,7 +9,8 @@
 import { existsSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { describeWith, isMissing } from './available';
+import { describeWith } from './available';
+import { isMissing } from './system';
 import { startPostgres } from './postgres';
 
 describeWith(

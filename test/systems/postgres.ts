@@ -23,7 +23,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
 import { endWithUs } from '../../src/testing/end-with-us';
 import { findFreePorts } from '../../src/testing/dev-server';
-import { isMissing, type Missing, type Running } from './available';
+import { isMissing, type Missing, type Running } from './system';
 import { findPostgres, type PostgresBinaries } from './postgres-binaries';
 import { removeWithUs } from './remove-with-us';
 

@@ -1,7 +1,7 @@
 /** What tests see of a running S3 server, of whatever make. Invariant: it listens on 127.0.0.1 only. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { CreateBucketCommand, PutBucketVersioningCommand, S3Client } from '@aws-sdk/client-s3';
-import { type Running } from './available';
+import { type Running } from './system';
 import { type ServerProcess } from './server-process';
 
 export const ACCESS = { accessKeyId: 'tests', secretAccessKey: 'tests-secret' };

@@ -7,7 +7,7 @@
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
-import { type Missing } from './available';
+import { type Missing } from './system';
 import { cachedBuild } from './cached-build';
 import { answersHttp, S3Server } from './s3-server';
 import { ServerProcess } from './server-process';

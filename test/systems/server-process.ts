@@ -12,7 +12,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { findFreePorts } from '../../src/testing/dev-server';
 import { endWithUs } from '../../src/testing/end-with-us';
 import { removeWithUs } from './remove-with-us';
-import { type Running } from './available';
+import { type Running } from './system';
 
 export interface ServerProgram {
   readonly name: string;

@@ -11,7 +11,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
-import { type Running } from './available';
+import { type Running } from './system';
 
 export const SMTP_STEPS = ['greeting', 'EHLO', 'STARTTLS', 'AUTH', 'MAIL', 'RCPT', 'DATA', 'body', 'end'] as const;
 /** `body` is in the middle of the message, `end` when all of it has come. */

@@ -8,7 +8,7 @@ import { createServer, type RequestListener } from 'node:http';
 import { createRequire } from 'node:module';
 import { type AddressInfo } from 'node:net';
 import { type HttpAnswer, type SinkRequest, type SinkServer, startSinkServer } from '../../src/testing/sink-server';
-import { type Running } from './available';
+import { type Running } from './system';
 
 type Json = Record<string, unknown>;
 

@@ -5,7 +5,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
-import { type Missing } from './available';
+import { type Missing } from './system';
 import { cachedBuild } from './cached-build';
 import { ACCESS, answersHttp, REGION, S3Server } from './s3-server';
 import { ServerProcess } from './server-process';
