@@ -1,7 +1,6 @@
 /** Why an anchor log cannot be written, co-signed or used. Invariant: a message names the log's place and the fault, never a key. */
 export const ANCHOR_ERROR_CODES = [
   'anchor_missing',
-  'anchor_key_invalid',
   'anchor_wrong_journal',
   'anchor_wrong_key',
   'anchor_not_alone',

@@ -4,6 +4,7 @@
  */
 import type { ParkReason, PreviewedEffect } from '../activities/contract';
 import type { CustodyErrorCode } from '../adapters/reviewers';
+import type { AnchorErrorCode } from '../anchor';
 import type { PlanOutcome } from '../client';
 import type { StoreErrorCode } from '../ports';
 import type { GovernedErrorCode, GovernedStatus } from '../rules/governed/vocabulary';
@@ -163,6 +164,18 @@ export const CUSTODY_EXITS: Record<CustodyErrorCode, ExitName> = {
   key_unknown: 'invalid_input',
   key_invalid: 'invalid_input',
   key_exists: 'conflict',
+};
+
+export const ANCHOR_EXITS: Record<AnchorErrorCode, ExitName> = {
+  anchor_missing: 'invalid_input',
+  anchor_head_unknown: 'invalid_input',
+  anchor_wrong_journal: 'conflict',
+  anchor_wrong_key: 'conflict',
+  anchor_not_alone: 'conflict',
+  anchor_damaged: 'denied',
+  anchor_unsigned: 'denied',
+  anchor_split_view: 'denied',
+  anchor_checkpoint_old: 'denied',
 };
 
 /** Of the governed workflow commands, as their contract has them. */

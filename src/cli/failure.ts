@@ -6,10 +6,20 @@ import { CommanderError } from 'commander';
 import { isGrpcServiceError, WorkflowFailedError, WorkflowNotFoundError } from '@temporalio/client';
 import { ApplicationFailure, CancelledFailure, TerminatedFailure, TimeoutFailure } from '@temporalio/common';
 import { CustodyError } from '../adapters/reviewers';
+import { AnchorError } from '../anchor';
 import { StoreError } from '../ports';
 import { RecoveryError } from '../rules/recovery';
 import { REFUSAL_CODES, Refusal, type RefusalCode } from '../rules/refusal';
-import { CLI_EXITS, CUSTODY_EXITS, EXIT, REFUSED_EXITS, STORE_EXITS, type CliCode, type ExitName } from './exit-codes';
+import {
+  ANCHOR_EXITS,
+  CLI_EXITS,
+  CUSTODY_EXITS,
+  EXIT,
+  REFUSED_EXITS,
+  STORE_EXITS,
+  type CliCode,
+  type ExitName,
+} from './exit-codes';
 
 export interface Failure {
   readonly code: string;
@@ -35,6 +45,7 @@ export function failureOf(fault: unknown): Failure {
   if (fault instanceof Refusal) return refused(fault.code, sentence(fault), fault.field);
   if (fault instanceof StoreError) return { ...bare(fault.code, fault.message), exit: STORE_EXITS[fault.code] };
   if (fault instanceof CustodyError) return { ...bare(fault.code, fault.message), exit: CUSTODY_EXITS[fault.code] };
+  if (fault instanceof AnchorError) return { ...bare(fault.code, fault.message), exit: ANCHOR_EXITS[fault.code] };
   if (fault instanceof RecoveryError) {
     const message = `the journal of this run is refused by the recovery contract: ${fault.message}`;
     return { code: fault.code, message, field: fault.fieldName, exit: 'denied' };

@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { Command, CommanderError } from 'commander';
+import { anchorCommand } from './commands/anchor';
 import { approvalsCommand } from './commands/approvals';
 import { contentsCommand } from './commands/contents';
 import { exportCommand } from './commands/export';
@@ -35,6 +36,7 @@ const COMMANDS: readonly Register[] = [
   verifyCommand,
   exportCommand,
   journalCommand,
+  anchorCommand,
   contentsCommand,
   keysCommand,
   approvalsCommand,

@@ -7,17 +7,19 @@ import {
   storeView,
   verify,
   verifyJournal,
+  type AnchorReport,
   type Finding,
   type GivenHistory,
   type LineageReport,
   type VerifyReport,
 } from '../../verify';
+import { withAnchors, type AnchorSettings, anchorCheck } from '../anchor-options';
 import { CliError } from '../failure';
 import { counted, table, type Answer } from '../output';
 import type { Context, Register } from '../command';
 import { journalStore } from '../settings';
 
-interface VerifyCommandOptions {
+interface VerifyCommandOptions extends AnchorSettings {
   readonly strict?: boolean;
   readonly expectHead?: string;
   readonly history?: readonly string[];
@@ -27,7 +29,7 @@ interface VerifyCommandOptions {
 const MAX_HISTORY_BYTES = 256 * 1024 * 1024;
 
 export const verifyCommand: Register = (program, act) => {
-  program
+  const command = program
     .command('verify')
     .description('verify a journal, a run, a lineage folder or an exported run from its entries alone')
     .argument(
@@ -36,8 +38,8 @@ export const verifyCommand: Register = (program, act) => {
     )
     .option('--strict', 'also fail on missing witnesses, unproven checkpoints, leftovers and non-canonical files')
     .option('--expect-head <digest>', 'fail unless a lineage here ends in this checkpoint')
-    .option('--history <file...>', 'compare with exported Temporal histories (temporal workflow show --output json)')
-    .action(act('verify', check));
+    .option('--history <file...>', 'compare with exported Temporal histories (temporal workflow show --output json)');
+  withAnchors(command).action(act('verify', check));
 };
 
 async function check(_context: Context, place: string, options: VerifyCommandOptions): Promise<Answer> {
@@ -53,16 +55,30 @@ async function check(_context: Context, place: string, options: VerifyCommandOpt
     ...(expectHead === undefined ? {} : { expectHead }),
     histories: (options.history ?? []).map(readHistory),
   };
+  const anchor = anchorCheck(options);
   if (kind === 'file') {
-    return answerOf(shown, await openExport(place, (run) => verifyJournal(storeView(run.journal), given)));
+    return answerOf(
+      shown,
+      await openExport(place, (run) =>
+        verifyJournal(
+          storeView(run.journal),
+          anchor === null ? given : { ...given, anchor: { ...anchor, partial: true } },
+        ),
+      ),
+    );
   }
+  const asked = anchor === null ? given : { ...given, anchor };
   const report =
     kind === 'folder'
-      ? await verify(place, given)
-      : await verifyJournal(storeView(journalStore({ journal: place })), given);
+      ? await verify(place, asked)
+      : await verifyJournal(storeView(journalStore({ journal: place })), asked);
   const strange = kind === 'folder' && report.kind === 'lineage' && !readdirSync(place).some(isOfLineage);
   if (report.kind === 'nothing' || strange) {
     throw new CliError('invalid_argument', `${shown} holds no journal, no run and no lineage`);
+  }
+  if (anchor !== null && report.kind === 'lineage') {
+    const reason = 'a lineage folder does not say which lineage it is; give --anchor with its run or journal';
+    throw new CliError('invalid_argument', reason, 'anchor');
   }
   return answerOf(shown, report);
 }
@@ -111,7 +127,17 @@ function describe(report: VerifyReport): readonly string[] {
     ({ name, runId, checkpoints, agrees }) =>
       `history ${name}: ${counted(checkpoints, 'checkpoint')} of ${runId} ${agrees ? 'agree' : 'do NOT agree'}`,
   );
-  return [...journal, ...table(rows), ...compared];
+  return [...journal, ...table(rows), ...compared, ...report.anchors.flatMap(anchorLines)];
+}
+
+function anchorLines({ name, origin, size, heads, witnesses, notAnchored }: AnchorReport): readonly string[] {
+  const seen = witnesses.map(({ name: who, time }) => `${who} at ${new Date((time ?? 0) * 1000).toISOString()}`);
+  const { lineages, checkpoints } = notAnchored;
+  const late = `${counted(checkpoints, 'checkpoint')} of ${counted(lineages, 'lineage')} not anchored yet`;
+  return [
+    `anchor ${name}: log ${origin}, ${counted(size, 'entry', 'entries')}, ${counted(heads, 'head')} found here; ${late}`,
+    ...seen.map((one) => `anchor ${name}: co-signed by ${one}`),
+  ];
 }
 
 const JUSTIFIED: Record<LineageReport['justified'], string> = {
@@ -146,7 +172,7 @@ function conclusion(report: VerifyReport): readonly string[] {
   const kept = report.findings.length;
   const rest = report.findingsTotal - kept;
   const anchor = report.anchored
-    ? 'a lineage ends in the head that was given'
-    : 'the tail of a chain cannot prove itself: give --expect-head or --history to notice one that was cut off or sealed anew';
+    ? 'what was given from elsewhere was looked for here: a head, a history or an anchor'
+    : 'the tail of a chain cannot prove itself: give --anchor, --expect-head or --history to notice one that was cut off or sealed anew';
   return [...(rest > 0 ? [`and ${rest} more findings`] : []), report.ok ? 'verified' : 'NOT verified', anchor];
 }
