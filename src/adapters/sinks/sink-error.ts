@@ -8,7 +8,6 @@ const SENTENCES = {
   deadline_passed:
     'The call was given up at its deadline or because the worker stops; whether it took effect is unknown.',
   connection_lost: 'The connection broke before the answer was complete.',
-  operation_invalid: 'The operation cannot be written as a request; nothing was sent.',
   not_reachable: 'No connection could be made.',
   not_encrypted: 'The server does not offer the encryption without which nothing is sent to it.',
   answer_too_large: 'The answer is larger than this sink accepts; raise its limit.',
@@ -21,7 +20,8 @@ const SENTENCES = {
   partly_done: 'The sink carried out only a part of the operation; a person must say what becomes of it.',
   filter_ignored: 'The sink did not apply the filter of the look-up, so its answer proves nothing.',
   version_conflict: 'The version that the operation was made for is no longer the current one; look again.',
-  not_primary: 'The server is a replica, so what it does not hold may have been written all the same; give the primary.',
+  not_primary:
+    'The server is a replica, so what it does not hold may have been written all the same; give the primary.',
   statement_failed: 'The server did not carry out a statement, for a reason that proves nothing about the effect.',
   transaction_ended: 'A statement of this tool ended the transaction that it runs in; leave that to the sink.',
   command_failed: 'The command ended with an exit code that proves nothing about the effect.',
