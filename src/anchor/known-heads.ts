@@ -10,7 +10,7 @@ import { createHash } from 'node:crypto';
 const WORDS = 4;
 const FIRST_SLOTS = 1024;
 /** Entries of the log that one segment file is about. */
-export const SEGMENT_HEADS = 65_536;
+export const SEGMENT_HEADS = 16_384;
 
 export class KnownHeads {
   #slots = FIRST_SLOTS;
@@ -36,7 +36,7 @@ export class KnownHeads {
     this.#filled += 1;
   }
 
-  /** The rows of the last 65,536 heads that were set, once there are so many; null before. They are then forgotten. */
+  /** The rows of the last 16,384 heads that were set, once there are so many; null before. They are then forgotten. */
   takeSegment(): Uint32Array | null {
     if (this.#filled < SEGMENT_HEADS) return null;
     this.#filled = 0;

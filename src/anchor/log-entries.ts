@@ -8,7 +8,7 @@
  *   heads/000/000/000/007               the signed tree head of that size
  *   cosignatures/000/000/000/007/<id>   a witness's signature line of it
  *   stamps/000/000/000/007/<name>       an external time stamp of it
- *   segments/000000                     which lineages the first 65,536 entries are about
+ *   segments/000000                     which lineages the first 16,384 entries are about
  */
 import type { Store } from '../ports';
 import { batchFromBytes, sizePath, type Batch } from '../rules/anchors/batch';

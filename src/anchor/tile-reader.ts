@@ -3,7 +3,7 @@
  * believe it proves it against a signed root. At most a few tiles are held, whatever the size.
  */
 import type { Store } from '../ports';
-import { emptyRoot, nodeHash, rootOf, splitOf } from '../rules/anchors/merkle';
+import { emptyRoot, rootOf, splitOf } from '../rules/anchors/merkle';
 import { consistencySubtrees, inclusionSubtrees, type Subtree } from '../rules/anchors/proofs';
 import {
   TILE_WIDTH,
@@ -15,6 +15,7 @@ import {
   type Tile,
 } from '../rules/anchors/tiles';
 import { damaged } from './log-entries';
+import { fastNodeHash } from './native-hash';
 
 const TILE_HEIGHT = 8;
 const HASHES_BYTES = 32;
@@ -45,13 +46,13 @@ export class TileReader {
     const height = heightOf(to - from);
     if (height === null || from % (to - from) !== 0) {
       const middle = from + splitOf(to - from);
-      return nodeHash(await this.hash({ from, to: middle }), await this.hash({ from: middle, to }));
+      return fastNodeHash(await this.hash({ from, to: middle }), await this.hash({ from: middle, to }));
     }
     const level = Math.floor(height / TILE_HEIGHT);
     const first = from / TILE_WIDTH ** level;
     const count = 2 ** (height % TILE_HEIGHT);
     const hashes = await this.tile(level, Math.floor(first / TILE_WIDTH));
-    return rootOf(hashes.slice(first % TILE_WIDTH, (first % TILE_WIDTH) + count));
+    return rootOf(hashes.slice(first % TILE_WIDTH, (first % TILE_WIDTH) + count), fastNodeHash);
   }
 
   /** For each level the hashes of its partial tile: what a tree needs to grow on. */

@@ -33,13 +33,20 @@ export function sameHash(left: Uint8Array, right: Uint8Array): boolean {
   return left.length === right.length && left.every((byte, index) => byte === right[index]);
 }
 
+/** How two hashes become one; a host may have a faster `nodeHash` than ours. */
+export type NodeHash = (left: Uint8Array, right: Uint8Array) => Uint8Array;
+
 /** The root over hashes of equally high subtrees, in order. There must be one at least. */
-export function rootOf(hashes: readonly Uint8Array[]): Uint8Array {
-  const [only] = hashes;
-  if (only === undefined) throw new RangeError('a root is over one hash at least');
-  if (hashes.length === 1) return only;
-  const left = splitOf(hashes.length);
-  return nodeHash(rootOf(hashes.slice(0, left)), rootOf(hashes.slice(left)));
+export function rootOf(hashes: readonly Uint8Array[], node: NodeHash = nodeHash): Uint8Array {
+  return rootBetween(hashes, 0, hashes.length, node);
+}
+
+function rootBetween(hashes: readonly Uint8Array[], from: number, to: number, node: NodeHash): Uint8Array {
+  const first = hashes[from];
+  if (first === undefined || to <= from) throw new RangeError('a root is over one hash at least');
+  if (to - from === 1) return first;
+  const middle = from + splitOf(to - from);
+  return node(rootBetween(hashes, from, middle, node), rootBetween(hashes, middle, to, node));
 }
 
 /** How many of `size` (2 or more) leaves are in the left part: the largest power of two below it. */
