@@ -100,7 +100,11 @@ export const REFUSED_EXITS: Record<RefusalCode, ExitName> = {
   receipt_replayed: 'conflict',
   receipt_stale_head: 'conflict',
   receipt_not_wanted: 'conflict',
+  receipt_wrong_launch: 'conflict',
   reviewers_unavailable: 'service_failure',
+  record_conflict: 'conflict',
+  job_closed: 'conflict',
+  recheck_refused: 'denied',
 };
 
 /** Begun, and now waiting for a person. */

@@ -38,7 +38,11 @@ export const REFUSAL_CODES = [
   'receipt_replayed',
   'receipt_stale_head',
   'receipt_not_wanted',
+  'receipt_wrong_launch',
   'reviewers_unavailable',
+  'record_conflict',
+  'job_closed',
+  'recheck_refused',
 ] as const;
 export type RefusalCode = (typeof REFUSAL_CODES)[number];
 

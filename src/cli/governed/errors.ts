@@ -46,7 +46,11 @@ const OF_REFUSAL: Record<RefusalCode, GovernedErrorCode> = {
   receipt_replayed: 'receipt_conflict',
   receipt_stale_head: 'receipt_conflict',
   receipt_not_wanted: 'receipt_conflict',
+  receipt_wrong_launch: 'receipt_conflict',
   reviewers_unavailable: 'adapter_unavailable',
+  record_conflict: 'state_conflict',
+  job_closed: 'state_conflict',
+  recheck_refused: 'input_invalid',
 };
 
 const OF_CLI: Record<CliCode, GovernedErrorCode> = {

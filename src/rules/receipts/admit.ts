@@ -9,6 +9,7 @@ import { decisionUnder, type Decision } from './decision';
 import { findKey, type Jwks, type KnownKey } from './jwks';
 import { claimsOf, decodeReceipt } from './jws';
 import { nonceName } from './nonce-claim';
+import type { ReceiptTimes } from './receipt-times';
 
 /** How far the clock of a signer may be ahead, in milliseconds. */
 export const MAX_SKEW_MS = 300_000;
@@ -84,8 +85,10 @@ function refuseElsewhere(claims: Claims, context: DecisionContext): void {
 }
 
 /** Differences of seconds only: no product of a claim can lose precision. */
-function refuseUntimely(claims: Claims, context: DecisionContext): void {
-  const { now, maxLifetimeMs = MAX_LIFETIME_MS } = context;
+export function refuseUntimely(
+  claims: ReceiptTimes,
+  { now, maxLifetimeMs = MAX_LIFETIME_MS }: Pick<DecisionContext, 'now' | 'maxLifetimeMs'>,
+): void {
   if (claims.iat * 1000 > now + MAX_SKEW_MS) {
     refuse('receipt_not_yet_valid', 'was signed in the future; set the clock of the signer', 'iat');
   }

@@ -1,12 +1,14 @@
 /**
- * What a receipt says, by its kind. Invariant: the claims of a kind are an exact set, every one bound to journal, run, lineage
- * and plan; no claim names a person.
+ * What a receipt says, by its kind. Invariant: the claims of a kind are an exact set; those about a plan are bound to journal, run,
+ * lineage and plan, that of a launch to its job; no claim names a person.
  */
 import { canonicalJson, isActionId, isDigest, isRunId, sha256Digest } from '../recovery';
 import { Fields, type Dict } from '../fields';
 import { isJournalId } from '../journal-record';
 import { Refusal } from '../refusal';
-import { isNonce, isRole } from './names';
+import { launchClaimsToRecord, launchDecided, type LaunchClaims } from './launch-claims';
+import { isRole } from './names';
+import { timesFrom, timesToRecord, type ReceiptTimes } from './receipt-times';
 
 export const RECEIPT_KINDS = ['request', 'approval', 'resolution', 'launch', 'signin'] as const;
 export type ReceiptKind = (typeof RECEIPT_KINDS)[number];
@@ -35,17 +37,11 @@ const SPEAKS_OF: Record<Resolution, 'plan' | 'effects' | 'written effects'> = {
   new_lineage: 'plan',
 };
 
-interface CommonClaims {
+interface CommonClaims extends ReceiptTimes {
   readonly journalId: string;
   readonly runId: string;
   readonly lineage: number;
   readonly planDigest: string;
-  /** The nonce: one use under one key. */
-  readonly jti: string;
-  /** Seconds since 1970. */
-  readonly iat: number;
-  /** Seconds since 1970; the receipt is valid before this moment only. */
-  readonly exp: number;
 }
 export interface RequestClaims extends CommonClaims {
   readonly kind: 'request';
@@ -64,15 +60,16 @@ export interface ResolutionClaims extends CommonClaims {
   readonly actionIds: readonly string[];
   readonly externalId: string | null;
 }
+/** What is said about a plan. */
 export type Claims = RequestClaims | ApprovalClaims | ResolutionClaims;
+/** Whatever is signed. */
+export type SignedClaims = Claims | LaunchClaims;
 
-/** Midnight before the year 10000: larger times are no times. */
-const LAST_SECOND = 253_402_300_799;
 const MOST_ACTIONS = 128;
 const EXTERNAL_ID = /^[^\p{Cc}\p{Surrogate}]{1,512}$/u;
 
 type Reader = (at: Fields, common: CommonClaims) => Claims;
-/** `null`: reserved, and not accepted anywhere yet. */
+/** `null`: says nothing about a plan. */
 const READERS: Record<ReceiptKind, Reader | null> = {
   request: (_at, common) => ({ kind: 'request', ...common }),
   approval: (at, common) => ({
@@ -86,7 +83,7 @@ const READERS: Record<ReceiptKind, Reader | null> = {
   signin: null,
 };
 
-/** Throws `receipt_malformed`, or `receipt_wrong_type` for a kind that nothing accepts yet. */
+/** Throws `receipt_malformed`, or `receipt_wrong_type` for a kind that says nothing about a plan. */
 export function claimsFromRecord(kind: ReceiptKind, value: unknown): Claims {
   const read = READERS[kind];
   if (read === null)
@@ -97,26 +94,21 @@ export function claimsFromRecord(kind: ReceiptKind, value: unknown): Claims {
     runId: at.text('run_id', 'a run id', isRunId),
     lineage: positive(at, 'lineage'),
     planDigest: at.text('plan_digest', 'a sha256 digest', isDigest),
-    jti: at.text('jti', '"nonce_" and 32 lowercase hex digits', isNonce),
-    iat: seconds(at, 'iat'),
-    exp: seconds(at, 'exp'),
+    ...timesFrom(at),
   });
   at.end();
   return claims;
 }
 
-export function claimsToRecord(claims: Claims): Dict {
-  return {
-    ...decided(claims),
-    jti: claims.jti,
-    iat: claims.iat,
-    exp: claims.exp,
-  };
+export function claimsToRecord(claims: SignedClaims): Dict {
+  if (claims.kind === 'launch') return launchClaimsToRecord(claims);
+  return { ...decided(claims), ...timesToRecord(claims) };
 }
 
 /** Digest of what is decided: two receipts with one of these say the same, whatever their nonces and times. */
-export function actionDigest(claims: Claims): string {
-  return sha256Digest(canonicalJson({ typ: RECEIPT_TYPES[claims.kind], ...decided(claims) }));
+export function actionDigest(claims: SignedClaims): string {
+  const said = claims.kind === 'launch' ? launchDecided(claims) : decided(claims);
+  return sha256Digest(canonicalJson({ typ: RECEIPT_TYPES[claims.kind], ...said }));
 }
 
 function decided(claims: Claims): Dict {
@@ -178,9 +170,4 @@ function roleOf(at: Fields): string {
 function positive(at: Fields, field: string): number {
   const value = at.count(field);
   return value > 0 ? value : at.refuse('must be 1 or more', field);
-}
-
-function seconds(at: Fields, field: string): number {
-  const value = at.count(field);
-  return value <= LAST_SECOND ? value : at.refuse('must be whole seconds since 1970', field);
 }

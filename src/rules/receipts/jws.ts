@@ -14,7 +14,9 @@ import {
   claimsToRecord,
   type Claims,
   type ReceiptKind,
+  type SignedClaims,
 } from './claims';
+import { launchClaimsFromRecord, type LaunchClaims } from './launch-claims';
 import { isKeyId } from './names';
 
 /** Most characters of a receipt. */
@@ -66,9 +68,15 @@ export function isSignedBy({ token, signature }: DecodedReceipt, x: string): boo
   }
 }
 
-/** Throws `receipt_malformed`, or `receipt_wrong_type` for a kind that nothing accepts yet. */
+/** Throws `receipt_malformed`, or `receipt_wrong_type` for a kind that says nothing about a plan. */
 export function claimsOf({ kind, payload }: DecodedReceipt): Claims {
   return claimsFromRecord(kind, payload);
+}
+
+/** Throws `receipt_malformed`, or `receipt_wrong_type` for anything but a launch. */
+export function launchClaimsOf({ kind, payload }: DecodedReceipt): LaunchClaims {
+  if (kind === 'launch') return launchClaimsFromRecord(payload);
+  throw new Refusal('receipt_wrong_type', `${RECEIPT_TYPES[kind]} permits no launch`, 'header.typ');
 }
 
 /** What signs: the 32 secret bytes of an Ed25519 key, and the id under which its public half is known. */
@@ -77,10 +85,11 @@ export interface Signer {
   readonly seed: Uint8Array;
 }
 
-export function signReceipt(claims: Claims, { kid, seed }: Signer): string {
+export function signReceipt(claims: SignedClaims, { kid, seed }: Signer): string {
   const header = canonicalJson({ alg: 'EdDSA', kid, typ: RECEIPT_TYPES[claims.kind] });
   // What would be refused by every door is not signed.
-  claimsFromRecord(claims.kind, claimsToRecord(claims));
+  if (claims.kind === 'launch') launchClaimsFromRecord(claimsToRecord(claims));
+  else claimsFromRecord(claims.kind, claimsToRecord(claims));
   const signed = [header, canonicalJson(claimsToRecord(claims))]
     .map((text) => toBase64url(signedBytes(text)))
     .join('.');
