@@ -99,7 +99,7 @@ export class HttpExchange {
 }
 
 /** `Retry-After` in milliseconds, from its seconds or date form. */
-export function retryAfterMs({ headers }: HttpReply, now: number = Date.now()): number | undefined {
+export function retryAfterMs({ headers }: Pick<HttpReply, 'headers'>, now: number = Date.now()): number | undefined {
   const value = headers['retry-after'];
   if (value === undefined) return undefined;
   const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - now;

@@ -5,6 +5,7 @@
  * its tools is at most a minute old when a call relies on it.
  */
 import { optionalPeer } from '../optional-peer';
+import { retryAfterMs } from './http-exchange';
 import { type McpAnnotations } from './mcp-class';
 import { type McpProgram, McpStdio } from './mcp-stdio';
 import { SinkError, type SinkErrorContext } from './sink-error';
@@ -34,7 +35,7 @@ export type McpAnswer =
   | { readonly end: 'result'; readonly result: McpResult }
   /** The server takes no calls of tools at all. */
   | { readonly end: 'refused' }
-  | { readonly end: 'not_sent' };
+  | { readonly end: 'not_sent'; readonly retryAfterMs: number | undefined };
 
 interface Client {
   onclose?: () => void;
@@ -104,6 +105,7 @@ export class McpConnection {
       const params = cursor === undefined ? {} : { cursor };
       const schema = this.#sdk.types.ListToolsResultSchema;
       const page = (await this.#ask(live, { method: 'tools/list', params }, schema, signal).catch((fault: unknown) => {
+        if (neverTaken(live, fault)) this.#drop(live);
         throw told(fault, signal, context);
       })) as { tools: readonly McpTool[]; nextCursor?: string };
       list.push(...page.tools);
@@ -115,18 +117,22 @@ export class McpConnection {
 
   /** Calls a tool once. Whatever says nothing certain about the call is thrown. */
   async call(params: object, signal: AbortSignal, context: SinkErrorContext): Promise<McpAnswer> {
-    const live = await this.#connect(signal, context).catch(() => null);
-    if (live === null || signal.aborted || live.stdio?.alive === false) return { end: 'not_sent' };
+    let live: Live;
+    try {
+      live = await this.#connect(signal, context);
+    } catch (fault) {
+      return { end: 'not_sent', retryAfterMs: askedToWait(fault) };
+    }
+    if (signal.aborted || live.stdio?.alive === false) return { end: 'not_sent', retryAfterMs: undefined };
     try {
       const schema = this.#sdk.types.CallToolResultSchema;
       const result = await this.#ask(live, { method: 'tools/call', params }, schema, signal);
       return { end: 'result', result: result as McpResult };
     } catch (fault) {
-      const { code, cause } = fault as { code?: unknown; cause?: { code?: unknown } };
-      if (code === METHOD_NOT_FOUND) return { end: 'refused' };
-      if (live.stdio === null && (NOT_TAKEN.has(code) || NEVER_CONNECTED.has(cause?.code))) {
+      if ((fault as { code?: unknown }).code === METHOD_NOT_FOUND) return { end: 'refused' };
+      if (neverTaken(live, fault)) {
         this.#drop(live);
-        return { end: 'not_sent' };
+        return { end: 'not_sent', retryAfterMs: askedToWait(fault) };
       }
       throw told(fault, signal, context);
     }
@@ -164,9 +170,9 @@ export class McpConnection {
       });
     try {
       await live.client.connect(transport, { signal, timeout: 2 ** 31 - 1 });
-    } catch {
+    } catch (fault) {
       await live.client.close().catch(() => undefined);
-      throw new SinkError('not_reachable', context);
+      throw new SinkError('not_reachable', context, { retryAfterMs: askedToWait(fault) });
     }
     return live;
   }
@@ -178,9 +184,11 @@ export class McpConnection {
     const { credentials } = this.server as McpAddress;
     for (const [name, value] of Object.entries((await credentials?.()) ?? {})) headers.set(name, value);
     const response = await fetch(url, { ...init, headers, redirect: 'manual' });
-    // The SDK would send the call again to where a redirect leads.
-    if (response.status >= 300 && response.status < 400)
-      throw Object.assign(new Error('redirect'), { code: response.status });
+    // The SDK would send the call again to where a redirect leads, and would lose how long to wait.
+    if ((response.status >= 300 && response.status < 400) || NOT_TAKEN.has(response.status)) {
+      const wait = retryAfterMs({ headers: { 'retry-after': response.headers.get('retry-after') ?? undefined } });
+      throw Object.assign(new Error('not taken'), { code: response.status, retryAfterMs: wait });
+    }
     let left = this.maxAnswerBytes;
     const bounded = response.body?.pipeThrough(
       new TransformStream<Uint8Array, Uint8Array>({
@@ -205,11 +213,19 @@ export class McpConnection {
   }
 }
 
+/** Whether nothing of a request over HTTP was taken: such a connection, or the session in it, is of no more use. */
+function neverTaken({ stdio }: Live, fault: unknown): boolean {
+  const { code, cause } = fault as { code?: unknown; cause?: { code?: unknown } };
+  return stdio === null && (NOT_TAKEN.has(code) || NEVER_CONNECTED.has(cause?.code));
+}
+
+const askedToWait = (fault: unknown): number | undefined => (fault as { retryAfterMs?: number }).retryAfterMs;
+
 function told(fault: unknown, signal: AbortSignal, context: SinkErrorContext): SinkError {
   if (fault instanceof SinkError) return fault;
   const { code, name } = fault as { code?: unknown; name?: unknown };
   if (signal.aborted || code === TIMED_OUT) return new SinkError('deadline_passed', context);
   if (name === 'ZodError' || name === '$ZodError') return new SinkError('answer_invalid', context);
   if (typeof code !== 'number' || code === CLOSED) return new SinkError('connection_lost', context);
-  return new SinkError('unexpected_status', context, { detail: `code=${code}` });
+  return new SinkError('unexpected_status', context, { detail: `code=${code}`, retryAfterMs: askedToWait(fault) });
 }

@@ -60,6 +60,7 @@ const refused = (code: string): DispatchOutcome => ({ outcome: 'refused', code }
 const UNLISTED: SideEffectClass = 'non_idempotent_write';
 /** Until a server that cannot be reached is asked again. */
 const PAUSE_MS = 1_000;
+const notSent = (retryAfterMs = PAUSE_MS): DispatchOutcome => ({ outcome: 'not_sent', retryAfterMs });
 
 const metaOf = (item: SinkItem): Dict => ({
   'countersign/idempotency_key': item.idempotencyKey,
@@ -112,13 +113,13 @@ export function mcpSink(options: McpSinkOptions): EffectSink {
     let fault: string | null;
     try {
       fault = await check(tool, signal, context);
-    } catch {
-      return { outcome: 'not_sent', retryAfterMs: PAUSE_MS }; // nothing but questions has left so far
+    } catch (unanswered) {
+      return notSent((unanswered as SinkError).retryAfterMs); // nothing but questions has left so far
     }
     if (fault !== null) return refused(fault);
     const keyed = keyArgument === undefined ? given : { ...given, [keyArgument]: item.idempotencyKey };
     const answer = await server.call({ name: tool, arguments: keyed, _meta: metaOf(item) }, signal, context);
-    if (answer.end === 'not_sent') return { outcome: 'not_sent', retryAfterMs: PAUSE_MS };
+    if (answer.end === 'not_sent') return notSent(answer.retryAfterMs);
     if (answer.end === 'refused') return refused('no_tools');
     const { content, structuredContent, isError } = answer.result;
     if (isError === true) {

@@ -44,7 +44,7 @@ export class SinkError extends Error {
   override readonly name = 'SinkError';
   readonly sink: string;
   readonly key: string;
-  /** How long the sink asked to wait; only with `in_flight`. */
+  /** How long the sink asked to wait, in milliseconds. */
   readonly retryAfterMs?: number;
   constructor(
     readonly code: SinkErrorCode,

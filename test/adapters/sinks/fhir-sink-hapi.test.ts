@@ -23,7 +23,7 @@ import { marksBelow, matchUrl } from '../../../src/adapters/sinks/fhir-resource'
 import { entryItem } from '../../../src/adapters/sinks/fhir-operation';
 import type { SinkAnswer, SinkItem } from '../../../src/ports';
 import { sinkConformance, type SinkFixture } from '../../../src/testing';
-import { conforms } from '../../support/conformance';
+import { conforms, OF_KEYS } from '../../support/conformance';
 import { useRig } from '../../support/rig';
 import { describeWith } from '../../systems/available';
 import { startHapi } from '../../systems/hapi';
@@ -224,14 +224,12 @@ describeWith('HAPI FHIR', startHapi, (hapi) => {
           }
         : {}),
     };
-    const unclaimed = /^the sink does not claim to enforce keys$/;
     conforms(
       sinkConformance(({ url }) => world.sink(mode, { baseUrl: url, deadlineMs: 5_000, settleMs: 2_000 }), fixture),
       conditional
         ? {}
         : {
-            two_senders: unclaimed,
-            late_original: unclaimed,
+            ...OF_KEYS,
             ignored_filter: /filters by nothing/,
             duplicate_rows: /no second write can be made/,
             expired_key: /cannot be aged/,

@@ -15,10 +15,11 @@ import { type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { buildSync } from 'esbuild';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test, vi } from 'vitest';
 import { mcpSink, type McpProgram, type McpSinkOptions } from '../../../src/adapters/sinks';
 import { highest, statedClass } from '../../../src/adapters/sinks/mcp-class';
 import { McpConnection } from '../../../src/adapters/sinks/mcp-connection';
+import { startMcpHttp } from '../../systems/mcp-http';
 import { codeOf, makeItem, SECRET, sendAndTell, within } from './support';
 
 const folder = realpathSync(mkdtempSync(path.join(tmpdir(), 'countersign-mcp-')));
@@ -325,6 +326,31 @@ describe('over HTTP', () => {
     expect(await sendAndTell(made({ server: { url: server.url } }).sink, call('note'))).toEqual(LATER);
     expect(server.calls()).toBe(0);
   });
+});
+
+test('a server over HTTP that has forgotten its session, and one that asks to wait', async () => {
+  const log = at('log-sessions');
+  const server = await startMcpHttp(log, 'json');
+  const { sink } = made({ server: { url: server.url } });
+  expect(await sendAndTell(sink, call('note'))).toMatchObject({ outcome: 'accepted' });
+  server.forgetSessions();
+  expect(await sendAndTell(sink, call('note'))).toEqual(LATER);
+  expect(await sendAndTell(sink, call('note'))).toMatchObject({ outcome: 'accepted' });
+  server.forgetSessions();
+  // The list of tools has become old, so that it is the list that meets a server which knows no such session.
+  const now = performance.now.bind(performance);
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + 61_000);
+  expect(await sendAndTell(sink, call('note'))).toEqual(LATER);
+  expect(await sendAndTell(sink, call('note'))).toMatchObject({ outcome: 'accepted' });
+  clock.mockRestore();
+  await server.end();
+
+  const busy = createServer((_request, response) => void response.writeHead(429, { 'retry-after': '7' }).end());
+  await once(busy.listen(0, '127.0.0.1'), 'listening');
+  const url = `http://127.0.0.1:${(busy.address() as AddressInfo).port}/mcp`;
+  const waits = await sendAndTell(made({ server: { url } }).sink, call('note'));
+  expect(waits).toEqual({ outcome: 'not_sent', retryAfterMs: 7_000 });
+  busy.close().closeAllConnections();
 });
 
 test('a server ends with its process, which it does not keep from ending', async () => {

@@ -5,28 +5,18 @@
 import { beforeAll, describe } from 'vitest';
 import { omopSink, postgresSink, type PostgresConnection } from '../../../src/adapters/sinks';
 import { sinkConformance, type MakeSink, type SinkFixture } from '../../../src/testing';
-import { conforms, type Expected } from '../../support/conformance';
+import { conforms, OF_MEANING, type Expected } from '../../support/conformance';
 import { describeWith } from '../../systems/available';
 import { startPostgres } from '../../systems/postgres';
 import { CDM, makeOmopDatabase, type OmopDatabase } from './omop-database';
 
 const LIMITS = { deadlineMs: 5_000, settleMs: 1_000 };
-const NO_HTTP = /not reached by HTTP/;
 const NOT_APPLICABLE: Expected = {
   duplicate_rows: /no second write can be made/,
   expired_key: /cannot be aged/,
   // The server ends the transaction at the sender's deadline.
   late_commit: /did not land when it was let go/,
-  status_400: NO_HTTP,
-  status_409: NO_HTTP,
-  status_412: NO_HTTP,
-  status_429: NO_HTTP,
-  status_5xx: NO_HTTP,
-  redirect: NO_HTTP,
-  lookup_error: NO_HTTP,
-  lookup_garbage: NO_HTTP,
-  ignored_filter: NO_HTTP,
-  stale_read: NO_HTTP,
+  ...OF_MEANING,
 };
 
 describeWith(

@@ -12,23 +12,8 @@ import { createInterface } from 'node:readline';
 import { afterAll, describe } from 'vitest';
 import type { EffectSink, SinkAnswer, SinkItem } from '../../../src/ports';
 import { sinkConformance, type Reach } from '../../../src/testing';
-import { conforms, type Expected } from '../../support/conformance';
+import { conforms, NO_LINE, OF_KEYS, OF_MEANING, type Expected } from '../../support/conformance';
 
-const NO_HTTP = /not reached by HTTP/;
-const NO_LINE = /gives no target/;
-const UNCLAIMED = /does not claim to enforce keys/;
-const OF_MEANING: Expected = {
-  status_400: NO_HTTP,
-  status_409: NO_HTTP,
-  status_412: NO_HTTP,
-  status_429: NO_HTTP,
-  status_5xx: NO_HTTP,
-  redirect: NO_HTTP,
-  lookup_error: NO_HTTP,
-  lookup_garbage: NO_HTTP,
-  ignored_filter: NO_HTTP,
-  stale_read: NO_HTTP,
-};
 const BARE: Expected = {
   none: /no start-up self-test/,
   refusal: /no operation that the sink refuses/,
@@ -101,7 +86,7 @@ describe('a child process on standard input and output', () => {
       writes: ({ idempotencyKey }) =>
         existsSync(file) ? readFileSync(file, 'utf8').split(idempotencyKey).length - 1 : 0,
     }),
-    { ...BARE, ...OF_MEANING, two_senders: UNCLAIMED, late_original: UNCLAIMED },
+    { ...BARE, ...OF_MEANING, ...OF_KEYS },
   );
 });
 

@@ -21,23 +21,19 @@ import {
   startFhirServer,
   startIdempotencyServer,
 } from '../../../src/testing';
-import { conforms, type Expected } from '../../support/conformance';
+import { BLIND, conforms, NO_LINE, OF_KEYS, OF_LOOKING, OF_MEANING, type Expected } from '../../support/conformance';
 
-const UNCLAIMED = /^the sink does not claim to enforce keys$/;
-const BLIND = /^the sink has no look-up$/;
 const QUICK = { patienceMs: 600, marginMs: 3_000 };
 const LIMITS = { deadlineMs: 5_000, settleMs: 1_500 };
 
 describe.each<[CountingMode, Expected]>([
   ['enforcing', { stale_read: /no read that a cache/ }],
-  ['lookup', { two_senders: UNCLAIMED, late_original: UNCLAIMED, stale_read: /no read that a cache/ }],
+  ['lookup', { ...OF_KEYS, stale_read: /no read that a cache/ }],
   [
     'blind',
     {
-      two_senders: UNCLAIMED,
-      late_original: UNCLAIMED,
-      lookup_timeout: BLIND,
-      lookup_lost: BLIND,
+      ...OF_KEYS,
+      ...OF_LOOKING,
       lookup_error: BLIND,
       lookup_garbage: BLIND,
       stale_read: BLIND,
@@ -110,7 +106,7 @@ describe('the HTTP sink', () => {
 });
 
 describe.each<['put' | 'conditional_create', Expected]>([
-  ['put', { two_senders: UNCLAIMED, late_original: UNCLAIMED, ignored_filter: /filters by nothing/ }],
+  ['put', { ...OF_KEYS, ignored_filter: /filters by nothing/ }],
   ['conditional_create', {}],
 ])('the FHIR sink, %s', (mode, expected) => {
   let server: FhirServer;
@@ -186,8 +182,6 @@ describe('the command sink', () => {
     duplicate: async ({ idempotencyKey: key, operationDigest: digest }) =>
       writeFileSync(file, `${JSON.stringify({ key, digest })}\n`, { flag: 'a' }),
   };
-  const NO_LINE = /gives no target/;
-  const NO_HTTP = /not reached by HTTP/;
   conforms(
     sinkConformance(
       () =>
@@ -205,19 +199,9 @@ describe('the command sink', () => {
     {
       none: /no start-up self-test/,
       cut_anywhere: NO_LINE,
-      two_senders: UNCLAIMED,
-      late_original: UNCLAIMED,
+      ...OF_KEYS,
       expired_key: /cannot be aged/,
-      status_400: NO_HTTP,
-      status_409: NO_HTTP,
-      status_412: NO_HTTP,
-      status_429: NO_HTTP,
-      status_5xx: NO_HTTP,
-      redirect: NO_HTTP,
-      lookup_error: NO_HTTP,
-      lookup_garbage: NO_HTTP,
-      ignored_filter: NO_HTTP,
-      stale_read: NO_HTTP,
+      ...OF_MEANING,
     },
   );
 });

@@ -28,11 +28,23 @@ export const MEANING: readonly CaseOf[] = [
   ofMeaning('stale_read', 'a look-up reads past caches', staleRead),
 ];
 
+const SENT_OTHERWISE = 'the adapter did not send as it had sent before';
 const RETRY_AFTER_S = 7;
 const VISIBLE_MS = 3_000;
 
+/** Most sends until an adapter that greets its server, or has lost it, sends again without a greeting. */
+const WARM_WITHIN = 3;
+
+/** What an adapter asks of its server only at first, or again after a fault, is asked before the requests of a send are counted. */
+async function warm(stand: Stand): Promise<void> {
+  for (let time = 0; time < WARM_WITHIN; time += 1) {
+    if ((await stand.distorted(null, () => stand.dispatch(stand.item()))).told?.outcome === 'accepted') return;
+  }
+}
+
 /** The index, among the requests of a send, of the one at whose answer the sink holds the write. */
 async function decisiveRequest(stand: Stand): Promise<number> {
+  await warm(stand);
   const item = stand.item();
   const written = stand.written(item);
   let decisive = -1;
@@ -63,6 +75,7 @@ async function struck(
   decisive: number,
   answer: (server: () => Promise<Passed>, written: () => Promise<boolean>) => Promise<Passed> | Passed,
 ): Promise<Struck> {
+  await warm(stand);
   const item = stand.item();
   let seen = -1;
   const strike: Distortion = (request, server) => {
@@ -71,7 +84,7 @@ async function struck(
   };
   return stand.distorted(strike, async () => {
     const sent = await stand.dispatch(item);
-    if (seen < decisive) throw new NotApplicable('the adapter did not send as it had sent before');
+    if (seen < decisive) throw new NotApplicable(SENT_OTHERWISE);
     const after = stand.http.requests.slice(decisive + 1).filter((request) => !isRead(request));
     return { item, sent, after };
   });
@@ -119,6 +132,7 @@ async function afterCommit(stand: Stand, statuses: readonly number[]): Promise<v
 async function redirect(stand: Stand): Promise<void> {
   const decisive = await decisiveRequest(stand);
   for (const status of [301, 302, 303, 307, 308]) {
+    await warm(stand);
     const item = stand.item();
     let seen = -1;
     let followed = false;
@@ -136,6 +150,7 @@ async function redirect(stand: Stand): Promise<void> {
         // What came of it at the other address is beside the point.
         if (followed) throw stand.broken('redirect_followed');
       });
+    if (seen < decisive) throw new NotApplicable(SENT_OTHERWISE);
     await judgeSent(stand, item, sent);
     await judgeOnce(stand, item, 0);
   }
