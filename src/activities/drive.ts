@@ -77,16 +77,21 @@ async function checkedDrive(engine: Engine, caller: Caller, request: DriveReques
   const there = { planned: known !== null, head: last };
   const { held, head, owed } = await begin(engine, caller, plan, lineage, claim, there);
   if (held === null) return { ...found, status: 'fenced' };
-  // From here on a refusal is a question to a person: somebody, perhaps we, may have sent something.
-  found.head = headOf(head);
   const { journal_id: journalId } = found;
   const rounds = new Rounds(engine, caller, request, { plan, journalId, targets, held, head, owed, adopted });
-  if (held.turn === 'take_over' || request.intent === 'cancel') {
-    await rounds.ledger.settle();
-    await closeSlots(engine, plan.runId, held, head, lineage);
+  const { ledger } = rounds;
+  let ended: DriveStatus;
+  try {
+    if (held.turn === 'take_over' || request.intent === 'cancel') {
+      await ledger.settle();
+      await closeSlots(engine, plan.runId, held, head, lineage);
+    }
+    ended = await rounds.run();
+  } finally {
+    // Once it is there, a refusal is a question to a person: somebody, perhaps we, may have sent something.
+    if (ledger.begun) found.head = headOf(head);
   }
-  const ended = await rounds.run();
-  const { ledger, answers } = rounds;
+  const { answers } = rounds;
   const status = ended.status === 'done' ? { ...ended, results: await recall(engine, plan, ledger.head) } : ended;
   await engine.at?.('returning');
   const epoch = status.status === 'fenced' || ledger.lost ? null : held.epoch;

@@ -54,15 +54,17 @@ export class Entries {
 
   /**
    * The same, and then one entry more, whose text is unique. Where that one is there after a create that threw, so are those
-   * before it.
+   * before it; each is read all the same, for what a store cannot keep it does not give.
    */
   async settleInOrder(entries: readonly Entry[], last: Entry): Promise<readonly CreateOutcome[]> {
     const all = [...entries, last];
     try {
       return await this.createInOrder(all);
     } catch (fault) {
-      const bytes = await this.store.read(last[0]);
-      if (bytes === null || new TextDecoder().decode(bytes) !== last[1]) throw fault;
+      for (const [path, text] of [last, ...entries]) {
+        const bytes = await this.store.read(path);
+        if (bytes === null || new TextDecoder().decode(bytes) !== text) throw fault;
+      }
       return all.map(() => 'identical');
     }
   }

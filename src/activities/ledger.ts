@@ -17,6 +17,8 @@ export class Ledger {
   readonly steps: Witness[] = [];
   /** Another driver came in between: the epoch must be taken anew. */
   lost = false;
+  /** Whether the head that this execution began with is in the journal. */
+  begun: boolean;
 
   constructor(
     private readonly engine: Engine,
@@ -25,7 +27,14 @@ export class Ledger {
     public lineage: number,
     public head: RecoveryCheckpoint,
     private owed: readonly Owed[],
-  ) {}
+  ) {
+    this.begun = owed.length === 0;
+  }
+
+  /** What became of a send is still to be written, so whoever reads its slot does not see it. */
+  get owesEnd(): boolean {
+    return this.owed.some(({ written }) => written === 'ended');
+  }
 
   /** To be written before, or together with, the next checkpoint. */
   owe(entries: readonly Owed[]): void {
@@ -77,6 +86,7 @@ export class Ledger {
 
   private async paid(owed: readonly Owed[]): Promise<void> {
     this.owed = this.owed.slice(owed.length);
+    this.begun = true;
     for (const { written } of owed) if (written !== undefined) await this.engine.at?.(written);
   }
 

@@ -241,7 +241,15 @@ export class Rounds {
     return added === null ? { status: 'stopped' } : { status: 'done' };
   }
 
-  private observe(): Promise<readonly Known[]> {
+  /** What is not found as it was after its send is judged by what became of that send, too. */
+  private async observe(): Promise<readonly Known[]> {
+    const known = await this.look();
+    if (!this.ledger.owesEnd || known.every(({ verdict }) => verdict.state === 'committed')) return known;
+    await this.ledger.settle();
+    return this.look();
+  }
+
+  private look(): Promise<readonly Known[]> {
     const { engine, caller, request, permission, ending } = this;
     const { plan, held, targets } = this.place;
     const { head } = this.ledger;

@@ -13,10 +13,12 @@ import type { DriveRequest } from '../../src/activities/contract';
 import type { Caller, Engine } from '../../src/activities/engine';
 import { Journal } from '../../src/activities/journal';
 import { StoreError } from '../../src/ports';
+import { contentJson } from '../../src/rules/plans/content-json';
 import { planToRecord } from '../../src/rules/plans/plan';
 import { sha256Digest } from '../../src/rules/recovery';
 import { Bench, TOOL } from './support';
 
+const planBytes = ({ plan }: Bench): Uint8Array => new TextEncoder().encode(contentJson(planToRecord(plan)));
 const refused = (code: string) => ({ status: 'refused', code });
 const parked = (reason: string) => ({ status: 'parked', reason });
 
@@ -91,6 +93,21 @@ describe('what cannot be driven', () => {
       const result = await bench.drive(bench.engine(), { plan: planToRecord(other.plan) });
       expect(result).toMatchObject(refused('plan_conflict'));
     });
+  });
+
+  it.each<[string, (bench: Bench, other: Bench) => Partial<Engine>, string]>([
+    [
+      'another driver makes it of another plan meanwhile',
+      (bench, other) => ({ now: () => (bench.store.put(`${other.plan.runId}/plan.json`, planBytes(other)), 1) }),
+      'plan_conflict',
+    ],
+    ['the policy is none', () => ({ policy: () => ({ approvals: 0 }) }), 'invalid_record'],
+  ])('is refused without a head when %s', async (_what, change, code) => {
+    const [bench, other] = [new Bench(), new Bench([{ operation: { index: 'other' } }])];
+    const result = await bench.drive(bench.engine({}, change(bench, other)));
+    expect(result).toMatchObject({ ...refused(code), head: null });
+    expect([...bench.store.entries.keys()].filter((path) => path.includes('checkpoint'))).toEqual([]);
+    expect(bench.told.sent).toEqual([]);
   });
 
   it('is refused when the plan was altered', async () => {

@@ -12,10 +12,11 @@
 import { describe, expect, it } from 'vitest';
 import type { ApprovalPolicy, Engine } from '../../src/activities/engine';
 import { Journal } from '../../src/activities/journal';
-import { StoreError, type DispatchOutcome, type EffectSink, type SinkAnswer } from '../../src/ports';
+import { StoreError, type DispatchOutcome, type EffectSink, type SinkAnswer, type Store } from '../../src/ports';
 import { Registry } from '../../src/activities/registry';
 import { Bench, TOOL } from './support';
 
+const ABSENT: SinkAnswer = { state: 'absent' };
 const phase = async (bench: Bench): Promise<string | undefined> =>
   (await new Journal(bench.store).chain(bench.plan.runId, 1)).at(-1)?.phase;
 const sentIndexes = (bench: Bench): unknown[] => bench.told.sent.map((item) => item.operation);
@@ -133,6 +134,23 @@ describe('a sink that', () => {
     expect(result).toMatchObject({ status: 'parked', reason: 'ambiguous_effect' });
     expect(bench.told.sent).toHaveLength(1);
   });
+
+  it.each(['always', 'no'] as const)(
+    'has lost what it had shown is not sent to again, whether it enforces keys (%s) or not: a person is asked',
+    async (enforcesKey) => {
+      const bench = new Bench();
+      let shown = 0;
+      const observe: EffectSink['observe'] = (items) => {
+        const { sent, held } = bench.told;
+        if (sent.length > 0) shown += 1;
+        return Promise.resolve(items.map(({ idempotencyKey: key }) => (shown === 1 && held.get(key)) || ABSENT));
+      };
+      const result = await bench.carry(bench.engine({ sink: bench.told.sink({ enforcesKey, observe }) }));
+      expect(result).toMatchObject({ status: 'parked', reason: 'ambiguous_effect' });
+      expect(result.steps.at(-1)).toMatchObject({ observations: [{ doubt: 'acked_but_absent' }] });
+      expect(bench.told.sent).toHaveLength(1);
+    },
+  );
 
   it('holds another operation under the key is left to a person', async () => {
     const bench = new Bench();
@@ -314,4 +332,26 @@ describe('the worker', () => {
     expect(await bench.drive()).toMatchObject({ status: 'done' });
     expect(bench.told.sent).toHaveLength(1);
   });
+
+  it.each(['plan', 'epoch', 'lineage', 'witness', '/0001'])(
+    'sends nothing on the strength of entries that came with an unclear slot, while %s cannot be read back',
+    async (part) => {
+      const bench = new Bench();
+      const read = bench.store.read.bind(bench.store);
+      let unclear = false;
+      bench.store.read = (path) => {
+        // As a disk that has not flushed the folder of one of them.
+        if (unclear && path.includes(part)) throw new StoreError('store_io_failed', 'not flushed');
+        return read(path);
+      };
+      const inOrder: Store['createInOrder'] = (entries) => {
+        for (const [path, bytes] of entries) bench.store.put(path, bytes);
+        unclear = true;
+        return Promise.reject(new StoreError('store_io_failed', 'not flushed'));
+      };
+      const engine = bench.engine({}, { journal: new Journal(Object.assign(bench.store, { createInOrder: inOrder })) });
+      await expect(bench.drive(engine)).rejects.toThrow('not flushed');
+      expect(bench.told.sent).toEqual([]);
+    },
+  );
 });
