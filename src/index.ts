@@ -19,6 +19,10 @@ export {
   type EffectDefinition,
   type EffectSink,
   type KeyEnforcement,
+  type LaunchContext,
+  type Launcher,
+  type LaunchJob,
+  type LaunchOutcome,
   type LookupStrength,
   type Reviewers,
   type SideEffectClass,
@@ -27,5 +31,8 @@ export {
   type SinkItem,
   type Store,
   type StoreErrorCode,
+  type SubmitAnswer,
+  type WorkerDoor,
+  type WorkerDoors,
 } from './ports';
 export { Refusal, REFUSAL_CODES, type RefusalCode } from './rules/refusal';

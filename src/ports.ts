@@ -1,5 +1,5 @@
 /**
- * The interfaces to the world: sinks that receive effects, and stores that keep what must survive.
+ * The interfaces to the world: sinks that receive effects, launchers that start workers, and stores that keep what must survive.
  *
  * Invariant: a port only says what happened. What it means (may this be sent, is it committed) is decided by `rules/`,
  * so no adapter can be too trusting on its own.
@@ -78,6 +78,61 @@ export interface EffectDefinition {
   readonly checkOutput?: ContentCheck;
   /** Fields of a checked result that may enter a history. @default none */
   readonly exposed?: readonly string[];
+}
+
+/** One authorized launch as a launcher sees it. What the worker shall do is content, and behind the door. */
+export interface LaunchJob {
+  readonly jobId: string;
+  readonly role: string;
+  readonly provider: string;
+  readonly model: string;
+  readonly contextDigest: string;
+}
+
+/** What became of a submission. `replayed`: this very output had been taken before. */
+export type SubmitAnswer =
+  | { readonly taken: true; readonly submission: string; readonly replayed: boolean }
+  /** `code` is that of a `Refusal`; another output was taken, or the job is over. */
+  | { readonly taken: false; readonly code: string };
+
+/** All that the worker of one job may do. Who it is, the credential says for which the door was opened. */
+export interface WorkerDoor {
+  /** The context that was authorized. Throws a `Refusal`: for a worker that is unknown, too late, or whose job is over. */
+  fetchContext(): Promise<unknown>;
+  /** The worker's one result, as JSON. */
+  submit(output: unknown): Promise<SubmitAnswer>;
+}
+
+/** Opens the door of a credential. A credential that nobody was given leads to a door that refuses everything. */
+export type WorkerDoors = (credential: string) => WorkerDoor;
+
+export interface LaunchContext extends SinkContext {
+  /** Random, made for this launch. Hand it to the worker and to nobody else, never as an argument of a process. */
+  readonly credential: string;
+  readonly door: WorkerDoor;
+  /** The worker is known to have ended. Where it has not submitted, its job is over. */
+  readonly exited: () => void;
+}
+
+/** The three outcomes of one launch that a launcher may claim. A throw is an unknown outcome. */
+export type LaunchOutcome =
+  /** The worker runs, or has run. */
+  | { readonly outcome: 'started' }
+  /** The provider will not do it, and has not begun. `code` is a short stable word without content. */
+  | { readonly outcome: 'refused'; readonly code: string }
+  /** Proven that nothing left this process: a program that is not there, a connection never made. */
+  | { readonly outcome: 'not_launched' };
+
+/** Starts workers of one provider. Nothing that it uses may try a second time by itself. */
+export interface Launcher {
+  /** Longest time that one launch may take, in milliseconds. */
+  readonly deadlineMs: number;
+  launch(job: LaunchJob, context: LaunchContext): Promise<LaunchOutcome>;
+  /**
+   * Begins to hear workers that come back by themselves, also those of an earlier process. Called when a Temporal worker starts;
+   * the answer ends it.
+   */
+  listen?(doors: WorkerDoors): Promise<() => Promise<void>>;
 }
 
 /** Never throws; `faults` name fields of the schema and kinds of fault, never what was given. */

@@ -104,6 +104,7 @@ export const REFUSED_EXITS: Record<RefusalCode, ExitName> = {
   reviewers_unavailable: 'service_failure',
   record_conflict: 'conflict',
   job_closed: 'conflict',
+  worker_unknown: 'denied',
   recheck_refused: 'denied',
 };
 

@@ -42,6 +42,7 @@ export const REFUSAL_CODES = [
   'reviewers_unavailable',
   'record_conflict',
   'job_closed',
+  'worker_unknown',
   'recheck_refused',
 ] as const;
 export type RefusalCode = (typeof REFUSAL_CODES)[number];

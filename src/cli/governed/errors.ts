@@ -50,6 +50,7 @@ const OF_REFUSAL: Record<RefusalCode, GovernedErrorCode> = {
   reviewers_unavailable: 'adapter_unavailable',
   record_conflict: 'state_conflict',
   job_closed: 'state_conflict',
+  worker_unknown: 'service_failed',
   recheck_refused: 'input_invalid',
 };
 
