@@ -4,13 +4,19 @@
  */
 import { parseArgs } from 'node:util';
 import type { Cell } from './cell';
+import { JOURNAL_NAMES, type JournalName } from './journals';
 import { FAULT_NAMES, type FaultName } from './rows';
-import { SINK_NAMES, type SinkName } from './sinks';
+import { EMBEDDED_SINKS, SINK_NAMES, type SinkName } from './sinks';
 
-export type Asked =
-  | { readonly ask: 'list' }
-  | { readonly ask: 'refused'; readonly why: string }
-  | { readonly ask: 'run'; readonly json: boolean; readonly jobs: number; readonly cells: readonly Cell[] };
+export interface Run {
+  readonly ask: 'run';
+  readonly json: boolean;
+  readonly jobs: number;
+  readonly journal: JournalName;
+  readonly cells: readonly Cell[];
+}
+
+export type Asked = Run | { readonly ask: 'list' } | { readonly ask: 'refused'; readonly why: string };
 
 export const DEFAULT_JOBS = 10;
 const MOST_JOBS = 50;
@@ -18,10 +24,14 @@ const MOST_JOBS = 50;
 const OPTIONS = {
   json: { type: 'boolean', default: false },
   list: { type: 'boolean', default: false },
+  systems: { type: 'boolean', default: false },
   sink: { type: 'string' },
   fault: { type: 'string' },
+  journal: { type: 'string', default: 'files' },
   jobs: { type: 'string', default: String(DEFAULT_JOBS) },
 } as const;
+
+const USAGE = '--json, --list, --systems, --sink NAME,…, --fault NAME,…, --journal NAME and --jobs N';
 
 export function readArguments(argv: readonly string[]): Asked {
   let values;
@@ -29,25 +39,41 @@ export function readArguments(argv: readonly string[]): Asked {
     ({ values } = parseArgs({ args: [...argv], options: OPTIONS, strict: true }));
   } catch (fault) {
     const [first = ''] = (fault as Error).message.split(/[.\n]/);
-    return refused(`${first}; there are --json, --list, --sink NAME, --fault NAME and --jobs N`);
+    return refused(`${first}; there are ${USAGE}`);
   }
-  const { sink, fault } = values;
-  if (values.list) return { ask: 'list' };
-  if (sink !== undefined && !isSink(sink)) return refused(`no sink is called "${sink}"; --list shows the names`);
-  if (fault !== undefined && !isFault(fault)) return refused(`no fault is called "${fault}"; --list shows the names`);
+  const { list, systems, sink, fault, journal, json } = values;
+  if (list) return { ask: 'list' };
+  const byDefault: readonly SinkName[] = systems ? SINK_NAMES : EMBEDDED_SINKS;
+  const sinks = named(sink, SINK_NAMES, byDefault);
+  if (typeof sinks === 'string') return unknown('sink', sinks);
+  const faults = named<FaultName>(fault, FAULT_NAMES, FAULT_NAMES);
+  if (typeof faults === 'string') return unknown('fault', faults);
+  const journals = named(journal, JOURNAL_NAMES, JOURNAL_NAMES);
+  if (typeof journals === 'string' || journals.length !== 1) return unknown('kind of journal', journal);
   const jobs = Number(values.jobs);
   if (!Number.isInteger(jobs) || jobs < 1 || jobs > MOST_JOBS) {
     return refused(`--jobs takes a whole number from 1 to ${MOST_JOBS}, not "${values.jobs}"`);
   }
-  const faults = fault === undefined ? FAULT_NAMES : [fault];
-  const sinks = sink === undefined ? SINK_NAMES : [sink];
   const cells = faults.flatMap((one) => sinks.map((other) => ({ fault: one, sink: other })));
-  return { ask: 'run', json: values.json, jobs, cells };
+  return { ask: 'run', json, jobs, journal: journals[0] as JournalName, cells };
+}
+
+/** The names of a list with commas, each once, in the order in which they are known; or the first that is not. */
+function named<Name extends string>(
+  list: string | undefined,
+  known: readonly Name[],
+  byDefault: readonly Name[],
+): readonly Name[] | string {
+  if (list === undefined) return byDefault;
+  const asked = list.split(',');
+  const strange = asked.find((name) => !(known as readonly string[]).includes(name));
+  return strange ?? known.filter((name) => asked.includes(name));
+}
+
+function unknown(what: string, name: string): Asked {
+  return refused(`no ${what} is called "${name}"; --list shows the names`);
 }
 
 function refused(why: string): Asked {
   return { ask: 'refused', why: `kill-matrix: ${why}` };
 }
-
-const isSink = (name: string): name is SinkName => (SINK_NAMES as readonly string[]).includes(name);
-const isFault = (name: string): name is FaultName => (FAULT_NAMES as readonly string[]).includes(name);

@@ -1,13 +1,15 @@
 /**
  * What is checked after every cell, whatever was done to it. Invariant: the checks use only what the cell left behind: the
- * journal's folder, the histories, and the sink's own counts.
+ * journal, the histories, and the sink's own counts.
  */
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { Journal, lineageFolder } from '../../src/activities/journal';
-import { CheckpointJournal, fileStore } from '../../src/adapters/stores';
+import { CheckpointJournal } from '../../src/adapters/stores';
+import { isFolderAddress } from '../../src/adapters/stores/open-store';
 import { carrierWorkflowId } from '../../src/rules/plans/identity';
 import { isTerminalPhase } from '../../src/rules/recovery';
+import { storeView, verifyJournal } from '../../src/verify';
 import type { Scene, SceneEnd } from './scene';
 
 const LINEAGE = 1;
@@ -20,14 +22,12 @@ export async function audit(scene: Scene, end: SceneEnd): Promise<readonly strin
 
 async function journalIsSound(scene: Scene, { end, outcome }: SceneEnd): Promise<readonly string[]> {
   const { runId } = scene.plan;
-  const journal = new Journal(fileStore(scene.journal));
+  const journal = new Journal(scene.store);
   try {
     const chain = await journal.chain(runId, LINEAGE);
-    const loaded = await new CheckpointJournal(path.join(scene.journal, runId, lineageFolder(LINEAGE))).load();
     const wrong: string[] = [];
-    // A cell that hangs may append between the two.
-    if (end !== 'hung' && JSON.stringify(digests(loaded)) !== JSON.stringify(digests(chain)))
-      wrong.push('the folder loads as another chain');
+    // A cell that hangs may append meanwhile.
+    if (end !== 'hung') wrong.push(...(await verifies(scene)), ...(await loadsAs(chain, scene)));
     for (const [index, next] of chain.entries()) {
       const previous = chain[index - 1];
       if (previous !== undefined && (await journal.justification(runId, previous, next)) === null) {
@@ -44,6 +44,21 @@ async function journalIsSound(scene: Scene, { end, outcome }: SceneEnd): Promise
   } catch (fault) {
     return [`the journal is refused: ${fault instanceof Error ? fault.message : String(fault)}`];
   }
+}
+
+async function verifies(scene: Scene): Promise<readonly string[]> {
+  const { valid, justified } = await verifyJournal(storeView(scene.store));
+  return [...(valid ? [] : ['the journal is not valid']), ...(justified === true ? [] : ['it is not justified'])];
+}
+
+/** Only a folder is shared with the library that reads it file by file. */
+async function loadsAs(chain: unknown, scene: Scene): Promise<readonly string[]> {
+  if (!isFolderAddress(scene.journal)) return [];
+  const folder = path.join(scene.journal, scene.plan.runId, lineageFolder(LINEAGE));
+  const loaded = await new CheckpointJournal(folder).load();
+  return JSON.stringify(digests(loaded)) === JSON.stringify(digests(chain))
+    ? []
+    : ['the folder loads as another chain'];
 }
 
 function digests(chain: unknown): readonly unknown[] {

@@ -4,7 +4,11 @@
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { fileStore } from '../../src/adapters/stores';
+import { isFolderAddress } from '../../src/adapters/stores/open-store';
+import { copyJournal } from '../../src/transfer';
 import { audit } from './audit';
+import { JOURNALS, type JournalName } from './journals';
 import { rowOf, type FaultName } from './rows';
 import { Scene, type SceneEnd } from './scene';
 import { COLUMNS, type SinkName } from './sinks';
@@ -25,11 +29,11 @@ export interface CellReport extends Cell {
   readonly folder: string | null;
 }
 
-export function rulesOf({ fault, sink }: Cell): Omit<CellRules, 'boundMs'> {
+export function rulesOf({ fault, sink }: Cell, journals: JournalName = 'files'): Omit<CellRules, 'boundMs'> {
   const row = rowOf(fault);
   const column = COLUMNS[sink];
   return {
-    mayPark: column.mayAsk && row.inDoubt,
+    mayPark: column.mayAsk && (row.inDoubt || (JOURNALS[journals].joint && row.inDoubtWhenJoint === true)),
     mayDuplicate: row.pausedInClient === true && !column.enforces,
   };
 }
@@ -46,25 +50,35 @@ export async function runCell(stage: Stage, cell: Cell): Promise<CellReport> {
       scene.problems.push(fault instanceof Error ? fault.message : String(fault));
     }
     const writes = await writesOf(scene);
-    const facts = { end: end.end, writes, tookMs: scene.tookMs, problems: scene.problems };
-    const verdict = judgeCell(facts, { ...rulesOf(cell), boundMs: scene.boundMs });
+    const facts = { end: end.end, writes: writes ?? [], tookMs: scene.tookMs, problems: scene.problems };
+    const verdict = judgeCell(facts, { ...rulesOf(cell, stage.journals), boundMs: scene.boundMs });
     const folder = verdict.right ? null : await keep(scene, { ...cell, ...facts, verdict });
-    return { ...cell, verdict, tookMs: scene.tookMs, writes, notes: scene.notes, folder };
+    return { ...cell, verdict, tookMs: scene.tookMs, writes: facts.writes, notes: scene.notes, folder };
   } finally {
     await scene.close();
     await rm(scene.folder, { recursive: true, force: true });
   }
 }
 
-/** Puts what a wrong cell left behind where it stays. */
+/** Puts what a wrong cell left behind where it stays; a journal elsewhere, as far as it can be read, comes as a folder. */
 async function keep(scene: Scene, report: unknown): Promise<string> {
   const folder = await mkdtemp(path.join(tmpdir(), 'kill-matrix-wrong-'));
   await cp(scene.folder, folder, { recursive: true });
+  if (!isFolderAddress(scene.journal)) {
+    await copyJournal(scene.store, fileStore(path.join(folder, 'journal'), { createRoot: true })).catch(
+      () => undefined,
+    );
+  }
   await writeFile(path.join(folder, 'cell.json'), JSON.stringify(report, null, 2));
   return folder;
 }
 
-async function writesOf(scene: Scene): Promise<readonly number[]> {
-  const counts = await Promise.all(scene.keys.map((key) => scene.admin.counts(key)));
-  return counts.map(({ writes }) => writes);
+async function writesOf(scene: Scene): Promise<readonly number[] | null> {
+  try {
+    const counts = await Promise.all(scene.keys.map((key) => scene.server.counts(key)));
+    return counts.map(({ writes }) => writes);
+  } catch (fault) {
+    scene.problems.push(fault instanceof Error ? fault.message : String(fault));
+    return null;
+  }
 }

@@ -4,7 +4,7 @@
  */
 import { readArguments } from './arguments';
 import { playMatrix } from './play';
-import { names, remarks, shown, table } from './table';
+import { leftOut, names, remarks, shown, table } from './table';
 import { totals, type Totals } from './verdict';
 
 export async function main(argv: readonly string[]): Promise<number> {
@@ -17,20 +17,23 @@ export async function main(argv: readonly string[]): Promise<number> {
       console.log(names());
       return 0;
     case 'run': {
-      const { cells, jobs, json } = asked;
       const started = performance.now();
       let done = 0;
-      const reports = await playMatrix(cells, jobs, (report) => {
+      const { reports, skipped } = await playMatrix(asked, (report, total) => {
         done += 1;
-        console.log(`${String(done).padStart(3)}/${cells.length}  ${report.fault} × ${report.sink}: ${shown(report)}`);
+        console.log(`${String(done).padStart(3)}/${total}  ${report.fault} × ${report.sink}: ${shown(report)}`);
       });
       const sum: Totals = totals(reports.map(({ verdict }) => verdict));
       console.log(`\n${table(reports)}\n\n${remarks(reports)}`.trimEnd());
+      for (const { name, missing } of [...skipped, ...leftOut(asked)]) console.log(`skipped: ${name}: ${missing}`);
       const seconds = ((performance.now() - started) / 1000).toFixed(0);
       console.log(
         `${sum.cells} cells, ${sum.wrong} wrong, ${sum.duplicates} duplicates, ${sum.lost} lost, ${sum.reviews} reviews in ${seconds} s`,
       );
-      if (json) console.log(JSON.stringify(sum));
+      if (asked.json) {
+        const { journal } = asked;
+        console.log(JSON.stringify({ ...sum, journal, skipped: skipped.map(({ name }) => name) }));
+      }
       return sum.wrong === 0 ? 0 : 1;
     }
   }

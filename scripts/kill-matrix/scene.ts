@@ -8,14 +8,16 @@ import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Connection, type Client } from '@temporalio/client';
-import { fileStore } from '../../src/adapters/stores';
+import { type Closable, openContentStore, openStore } from '../../src/adapters/stores';
+import { contentsBeside, makeStore } from '../../src/adapters/stores/open-store';
 import { PlanClient, type GovernedPlan, type PlanHandle, type PlanOutcome } from '../../src/client';
 import { initJournal } from '../../src/journal-init';
+import type { ContentStore, Store } from '../../src/ports';
 import { openingCheckpoint } from '../../src/rules/plans/plan';
-import type { SinkAdmin } from '../../src/testing/admin-api';
 import type { DevServer } from '../../src/testing/dev-server';
 import { programFile } from './build-child';
-import { COLUMNS, DEADLINE_MS, SETTLE_MS, type SinkName } from './sinks';
+import type { CellSink } from './cell-sink';
+import { COLUMNS, DEADLINE_MS, definitionOf, SETTLE_MS, type SinkName } from './sinks';
 import { RIVAL_NAMESPACE, type Stage } from './stage';
 import type { CellEnd } from './verdict';
 import type { WorkerMoment } from './worker-orders';
@@ -53,7 +55,9 @@ export class Scene {
   readonly notes: string[] = [];
   /** Every Temporal run that carried the plan. */
   readonly executions: Execution[] = [];
-  readonly admin: SinkAdmin;
+  /** Where the effects go. */
+  readonly server: CellSink;
+  readonly store: Store & Closable;
   /** Keys of the three effects, in the order of the plan. */
   readonly keys: readonly string[];
   /** From the last fault to the end. */
@@ -70,43 +74,46 @@ export class Scene {
     readonly stage: Stage,
     readonly sink: SinkName,
     readonly folder: string,
+    readonly journal: string,
+    readonly contents: ContentStore & Closable,
     readonly plan: GovernedPlan,
     private readonly taskQueue: string,
     private readonly deadlineMs: number,
+    operations: readonly unknown[],
   ) {
-    this.admin = stage.admin(COLUMNS[sink].server);
     this.keys = openingCheckpoint(plan).effects.map((effect) => effect.idempotencyKey);
+    this.server = stage.sink(COLUMNS[sink].server, (key) => operations[this.keys.indexOf(key)]);
+    this.store = openStore(journal);
     this.client = stage.client('default');
     this.address = stage.server.address;
     this.log = openSync(path.join(folder, 'workers.log'), 'a');
   }
 
   static async open(stage: Stage, sink: SinkName, name: string, given: SceneGiven): Promise<Scene> {
-    const { order = 'ordered', deadlineMs = DEADLINE_MS } = given;
+    const column = COLUMNS[sink];
+    const { order = 'ordered', deadlineMs = column.deadlineMs ?? DEADLINE_MS } = given;
     const folder = path.join(stage.folder, name);
     await mkdir(folder, { recursive: true });
-    await initJournal(fileStore(path.join(folder, 'journal'), { createRoot: true }));
+    const journal = stage.systems.journal(folder, name);
+    await makeJournal(journal);
+    await makeStore(contentsBeside(journal));
+    const contents = openContentStore(contentsBeside(journal));
     const taskQueue = `kill-matrix-${randomUUID()}`;
-    const plan = await plans(folder, stage.client('default'), taskQueue).prepare({
+    const operations = Array.from({ length: EFFECTS }, (_, index) => column.operation(index, randomUUID()));
+    const { kind } = definitionOf(sink, stage.urls, deadlineMs).sink;
+    const plan = await new PlanClient({ client: stage.client('default'), contents, taskQueue }).prepare({
       workflow_id: 'workflow:example.org/kill-matrix',
       name: `${name} ${randomUUID()}`,
       order,
-      effects: Array.from({ length: EFFECTS }, (_, index) => ({
-        id: `effect-${index}`,
-        tool_id: COLUMNS[sink].toolId,
-        kind: sink === 'fhir' ? 'fhir_write' : 'local_tool',
-        operation: COLUMNS[sink].operation(index),
+      effects: operations.map((operation, index) => ({
+        ...{ id: `effect-${index}`, tool_id: column.toolId, kind, operation },
       })),
     });
-    return new Scene(stage, sink, folder, plan, taskQueue, deadlineMs);
+    return new Scene(stage, sink, folder, journal, contents, plan, taskQueue, deadlineMs, operations);
   }
 
   get boundMs(): number {
     return this.deadlineMs + SETTLE_MS + HANG_MS;
-  }
-
-  get journal(): string {
-    return path.join(this.folder, 'journal');
   }
 
   /** The key of the effect that the fault hits. */
@@ -131,7 +138,7 @@ export class Scene {
       taskQueue: this.taskQueue,
       bundle: await this.stage.bundle(given.bundle ?? 'workflow'),
       journal: this.journal,
-      contents: path.join(this.folder, 'contents'),
+      contents: contentsBeside(this.journal),
       sink: this.sink,
       urls: this.stage.urls,
       deadlineMs: this.deadlineMs,
@@ -153,7 +160,7 @@ export class Scene {
   async begin(namespace = 'default'): Promise<PlanHandle> {
     if (this.executions.length === 0) this.strike();
     const client = namespace === 'default' ? this.client : this.stage.client(namespace);
-    const handle = await plans(this.folder, client, this.taskQueue).start(this.plan);
+    const handle = await this.plans(client).start(this.plan);
     const { runId } = (await handle.workflow.describe()) satisfies { runId: string };
     if (!this.executions.some((known) => known.runId === runId)) this.executions.push({ client, runId });
     return handle;
@@ -174,7 +181,7 @@ export class Scene {
    * not for longer than the bound.
    */
   async ended(...handles: readonly PlanHandle[]): Promise<SceneEnd> {
-    const own = plans(this.folder, this.client, this.taskQueue).getHandle(this.plan.runId);
+    const own = this.plans(this.client).getHandle(this.plan.runId);
     const watched = handles.length === 0 ? [own] : handles;
     let end: SceneEnd | null = null;
     while (end === null && performance.now() - this.struckAt < this.boundMs) {
@@ -204,8 +211,8 @@ export class Scene {
   /** Waits until the sink has done with every request for the target that it has received. */
   async sinkAtRest(): Promise<void> {
     for (const until = performance.now() + this.boundMs; performance.now() < until; await sleep(LOOK_MS)) {
-      const { keys } = await this.admin.counts(this.target);
-      if (keys.every((key) => key.received === key.writes + key.replayed + key.refused)) return;
+      const { inHand } = await this.server.counts(this.target);
+      if (inHand === 0) return;
     }
     throw new Error('the sink still has a request in hand');
   }
@@ -246,6 +253,11 @@ export class Scene {
     closeSync(this.log);
     await this.connection?.close();
     await this.ownServer?.stop();
+    await Promise.all([this.store.close?.(), this.contents.close?.()]);
+  }
+
+  private plans(client: Client): PlanClient {
+    return new PlanClient({ client, contents: this.contents, taskQueue: this.taskQueue });
   }
 
   private async look(handle: PlanHandle): Promise<SceneEnd | null> {
@@ -262,7 +274,9 @@ export class Scene {
   }
 }
 
-function plans(folder: string, client: Client, taskQueue: string): PlanClient {
-  const contents = fileStore(path.join(folder, 'contents'), { createRoot: true });
-  return new PlanClient({ client, contents, taskQueue });
+async function makeJournal(address: string): Promise<void> {
+  await makeStore(address);
+  const store: Store & Closable = openStore(address);
+  await initJournal(store);
+  await store.close?.();
 }

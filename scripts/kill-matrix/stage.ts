@@ -10,10 +10,13 @@ import { bundleWorkflowCode, DefaultLogger, Runtime } from '@temporalio/worker';
 import { SinkAdmin } from '../../src/testing/admin-api';
 import { startDevServer, type DevServer } from '../../src/testing/dev-server';
 import { buildChildren, programFile } from './build-child';
+import { type CellSink, embeddedSink } from './cell-sink';
 import { Child } from './child';
 import { Gate } from './gate';
 import { Replayer } from './replayer';
-import type { SinkUrls } from './sinks';
+import type { JournalName } from './journals';
+import { isReal, type ServerName, type SinkUrls } from './sinks';
+import type { Systems } from './systems';
 
 const WORKFLOWS = path.join(__dirname, '..', '..', 'src', 'workflow.ts');
 /** Cells look at what happens, not at how fast: lift the one-shard limit of one step per 50 ms. */
@@ -35,10 +38,13 @@ export class Stage {
     readonly connection: Connection,
     readonly urls: SinkUrls,
     readonly replayer: Replayer,
+    readonly systems: Systems,
+    readonly journals: JournalName,
     private readonly children: readonly Child[],
   ) {}
 
-  static async open(executable: string): Promise<Stage> {
+  /** The systems are ended by whoever has started them. */
+  static async open(executable: string, systems: Systems, journals: JournalName): Promise<Stage> {
     Runtime.install({ shutdownSignals: [], logger: new DefaultLogger('ERROR') });
     const folder = mkdtempSync(path.join(os.tmpdir(), 'kill-matrix-'));
     process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
@@ -56,8 +62,13 @@ export class Stage {
       executable,
       server,
       connection,
-      { counting: counting ?? '', fhir: fhir ?? '' },
+      {
+        ...{ counting: counting ?? '', fhir: fhir ?? '' },
+        ...Object.fromEntries([...systems.sinks].map(([name, { url }]) => [name, url])),
+      },
       replayer,
+      systems,
+      journals,
       children,
     );
   }
@@ -69,8 +80,10 @@ export class Stage {
   }
   private faulty: Promise<void> | null = null;
 
-  admin(server: keyof SinkUrls): SinkAdmin {
-    return new SinkAdmin(this.urls[server]);
+  /** A sink for one cell; `operationOf` gives what the cell asks for under a key. */
+  sink(server: ServerName, operationOf: (key: string) => unknown): CellSink {
+    const real = isReal(server) ? this.systems.sinks.get(server) : undefined;
+    return real?.cell(operationOf) ?? embeddedSink(new SinkAdmin(this.urls[server] ?? ''));
   }
 
   client(namespace: string, connection = this.connection): Client {

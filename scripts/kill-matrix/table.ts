@@ -1,7 +1,10 @@
 /** How results are shown. Invariant: a wrong cell is seen in the table itself, and explained below it. */
+import type { Run } from './arguments';
 import type { CellReport } from './cell';
 import { FAULT_NAMES, rowOf } from './rows';
-import { COLUMNS, SINK_NAMES } from './sinks';
+import type { Skipped } from './systems';
+import { JOURNALS, JOURNAL_NAMES } from './journals';
+import { COLUMNS, EMBEDDED_SINKS, REAL_SINKS, SINK_NAMES } from './sinks';
 
 export function names(): string {
   const width = Math.max(...FAULT_NAMES.map((name) => name.length));
@@ -9,9 +12,21 @@ export function names(): string {
   return [
     'sinks',
     ...SINK_NAMES.map((name) => line(name, COLUMNS[name].about)),
+    'journals',
+    ...JOURNAL_NAMES.map((name) => line(name, JOURNALS[name].about)),
     'faults',
     ...FAULT_NAMES.map((name) => line(name, rowOf(name).about)),
   ].join('\n');
+}
+
+/** Columns that nobody asked for, so that nobody takes them for played. */
+export function leftOut({ cells }: Pick<Run, 'cells'>): readonly Skipped[] {
+  const played = new Set(cells.map(({ sink }) => sink));
+  if (!EMBEDDED_SINKS.every((sink) => played.has(sink))) return []; // columns were named
+  return REAL_SINKS.filter((sink) => !played.has(sink)).map((name) => ({
+    name,
+    missing: 'a real system; add --systems to play it',
+  }));
 }
 
 /** One cell in a few words: what it came to, the writes of each effect, the time from the fault to the end. */

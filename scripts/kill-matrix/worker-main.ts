@@ -6,10 +6,11 @@ import { writeSync } from 'node:fs';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
-import { fileStore } from '../../src/adapters/stores';
+import { openContentStore } from '../../src/adapters/stores';
 import { CountersignPlugin } from '../../src/plugin';
 import type { EffectDefinition, EffectSink } from '../../src/ports';
-import { definitionOf } from './sinks';
+import { observedStore } from './observed-store';
+import { COLUMNS, definitionOf } from './sinks';
 import type { WorkerEvent, WorkerMoment, WorkerOrders } from './worker-orders';
 
 const say = (event: WorkerEvent): void => void writeSync(1, `${JSON.stringify({ event })}\n`);
@@ -31,14 +32,18 @@ function momentKeeper(moment: WorkerMoment | null): (at: WorkerMoment['at']) => 
 }
 
 /** The sink with its client's first instruction as one more moment: past every check that the engine can make. */
-function observed(definition: EffectDefinition, pass: (at: 'in_client') => void): EffectDefinition {
-  // No start-up self-test: it is no part of what is shown here, and all workers of a cell would run it.
-  const { probe: _selfTest, ...sink } = definition.sink;
+function observed(
+  { sink, ...definition }: EffectDefinition,
+  selfTest: boolean,
+  pass: (at: 'in_client') => void,
+): EffectDefinition {
   const dispatch: EffectSink['dispatch'] = (item, context) => {
     pass('in_client');
     return sink.dispatch(item, context);
   };
-  return { ...definition, sink: { ...sink, dispatch } };
+  // On top of the sink, not a copy of it: what a sink declares may depend on what its self-test has found.
+  const own = selfTest ? { dispatch } : { dispatch, probe: undefined };
+  return { ...definition, sink: Object.assign(Object.create(sink) as EffectSink, own) };
 }
 
 async function main(orders: WorkerOrders): Promise<void> {
@@ -47,13 +52,16 @@ async function main(orders: WorkerOrders): Promise<void> {
   Runtime.install({ shutdownSignals: [], logger: new DefaultLogger('WARN') });
   const pass = momentKeeper(orders.moment);
   const plugin = new CountersignPlugin({
-    store: fileStore(orders.journal, {
-      onStep: (step, entry) => {
-        if (step === 'linked' && entry?.includes('/checkpoint-') === true) void pass('appended');
-      },
-    }),
-    contents: fileStore(orders.contents),
-    effects: [observed(definitionOf(orders.sink, orders.urls, orders.deadlineMs), (at) => void pass(at))],
+    store: observedStore(orders.journal, () => void pass('appended')),
+    contents: openContentStore(orders.contents),
+    effects: [
+      observed(
+        definitionOf(orders.sink, orders.urls, orders.deadlineMs),
+        // Where it shows nothing here it is left out: all workers of a cell would run it.
+        COLUMNS[orders.sink].selfTest === true,
+        (at) => void pass(at),
+      ),
+    ],
     at: pass,
   });
   const worker = await Worker.create({

@@ -7,7 +7,7 @@ import type { SinkName, SinkUrls } from './sinks';
 
 /**
  * A moment of one process: the `nth` time that the engine passes a point, that the sink's own client is called, or that a
- * checkpoint has got its name (`appended`: what is written together with it has not).
+ * checkpoint has become visible (`appended`, see `observed-store`).
  */
 export interface WorkerMoment {
   readonly at: EnginePoint | 'in_client' | 'appended';
@@ -22,6 +22,7 @@ export interface WorkerOrders {
   readonly taskQueue: string;
   /** The file of a prebuilt workflow bundle. */
   readonly bundle: string;
+  /** Addresses of stores. */
   readonly journal: string;
   readonly contents: string;
   readonly sink: SinkName;

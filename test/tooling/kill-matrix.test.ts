@@ -4,15 +4,20 @@
  * - a right cell that completed has every effect at its sink; only where nobody can know may a cell end in review;
  * - a hang, a failure, a late end and every remark of the audit make a cell wrong;
  * - only the sink without look-up may ask, and only the sinks that do not enforce keys may write twice after a pause;
- * - an unknown option or name is refused in one sentence before anything starts; every cell is asked for by default.
+ * - where a journal shows what is written together at once, "after the append" is in doubt, and only there;
+ * - an unknown option or name is refused in one sentence before anything starts; every cell that needs no system is asked for by
+ *   default, with --systems every cell, and what nobody asked for is said;
+ * - the table shows every column that was played, and no other.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { readArguments } from '../../scripts/kill-matrix/arguments';
+import { readArguments, type Run } from '../../scripts/kill-matrix/arguments';
 import { rulesOf } from '../../scripts/kill-matrix/cell';
+import type { JournalName } from '../../scripts/kill-matrix/journals';
 import { main } from '../../scripts/kill-matrix/main';
 import { FAULT_NAMES, rowOf } from '../../scripts/kill-matrix/rows';
-import { SINK_NAMES } from '../../scripts/kill-matrix/sinks';
+import { EMBEDDED_SINKS, REAL_SINKS, SINK_NAMES, type SinkName } from '../../scripts/kill-matrix/sinks';
+import { leftOut, names, table } from '../../scripts/kill-matrix/table';
 import { judgeCell, totals, type CellEnd, type CellFacts, type CellRules } from '../../scripts/kill-matrix/verdict';
 
 const ENDS = ['completed', 'parked', 'failed', 'hung'] as const satisfies readonly CellEnd[];
@@ -83,6 +88,11 @@ test('who may ask, and who may write twice', () => {
     );
   expect(allowed('mayPark')).toEqual(new Set(['blind']));
   expect(allowed('mayDuplicate')).toEqual(new Set(['paused-in-client lookup', 'paused-in-client blind']));
+  const doubtful = (journal: JournalName): readonly string[] =>
+    FAULT_NAMES.filter((fault) => rulesOf({ fault, sink: 'blind' }, journal).mayPark);
+  const onlyJoint = ['after-append-1', 'after-append-2'];
+  expect(doubtful('s3')).toEqual(doubtful('files'));
+  expect(doubtful('postgres').filter((fault) => !doubtful('files').includes(fault))).toEqual(onlyJoint);
   for (const fault of [
     'before-append-1',
     'after-append-2',
@@ -94,15 +104,41 @@ test('who may ask, and who may write twice', () => {
   }
 });
 
+test('the table', () => {
+  const verdict = judgeCell(GOOD, STRICT);
+  const report = { verdict, tookMs: 1_000, writes: [1, 1, 1], notes: [], folder: null } as const;
+  const shown = table([
+    { ...report, fault: 'late-commit', sink: 's3' },
+    { ...report, fault: 'after-slot', sink: 'blind' },
+  ]);
+  expect(shown.split('\n').map((line) => line.trim().split(/ {2,}/))).toEqual([
+    ['fault', 'blind', 's3'],
+    ['after-slot', 'done 1/1/1 1.0s'],
+    ['late-commit', 'done 1/1/1 1.0s'],
+  ]);
+});
+
 test('arguments', () => {
-  expect(readArguments([])).toMatchObject({ ask: 'run', json: false });
-  const all = readArguments(['--json']);
-  expect(all.ask === 'run' && all.json && all.cells.length).toBe(FAULT_NAMES.length * SINK_NAMES.length);
+  expect(readArguments([])).toMatchObject({ ask: 'run', json: false, journal: 'files' });
+  const asked = (...argv: string[]): Run => {
+    const run = readArguments(argv);
+    if (run.ask !== 'run') throw new Error('was not taken');
+    return run;
+  };
+  const sinks = (...argv: string[]): readonly SinkName[] => [...new Set(asked(...argv).cells.map(({ sink }) => sink))];
+  expect(asked('--json')).toMatchObject({ json: true, cells: { length: FAULT_NAMES.length * EMBEDDED_SINKS.length } });
+  expect(sinks()).toEqual(EMBEDDED_SINKS);
+  expect(sinks('--systems')).toEqual(SINK_NAMES);
+  expect(sinks('--sink', 's3,blind,s3')).toEqual(['blind', 's3']);
+  expect(asked('--fault', 'after-slot,late-commit').cells.length).toBe(2 * EMBEDDED_SINKS.length);
+  expect(asked('--journal', 's3').journal).toBe('s3');
+  expect(leftOut(asked()).map(({ name }) => name)).toEqual(REAL_SINKS);
+  expect(leftOut(asked('--systems'))).toEqual([]);
+  expect(leftOut(asked('--sink', 'blind'))).toEqual([]);
+  for (const name of [...SINK_NAMES, ...FAULT_NAMES]) expect(names()).toContain(`  ${name} `);
   expect(readArguments(['--sink', 'blind', '--fault', 'after-slot'])).toMatchObject({
     cells: [{ fault: 'after-slot', sink: 'blind' }],
   });
-  const row = readArguments(['--fault', 'after-slot']);
-  expect(row.ask === 'run' && row.cells.map(({ sink }) => sink)).toEqual(SINK_NAMES);
   expect(readArguments(['--list'])).toEqual({ ask: 'list' });
 });
 
@@ -110,6 +146,9 @@ test.each([
   [['--sink', 'paper'], /^kill-matrix: no sink is called "paper"; --list shows the names$/],
   [['--fault', 'flood'], /^kill-matrix: no fault is called "flood"; --list shows the names$/],
   [['--fault', 'constructor'], /no fault is called/],
+  [['--sink', 'blind,'], /^kill-matrix: no sink is called "";/],
+  [['--journal', 'paper'], /^kill-matrix: no kind of journal is called "paper"; --list shows the names$/],
+  [['--journal', 'files,s3'], /^kill-matrix: no kind of journal is called "files,s3"/],
   [['--jobs', '0'], /^kill-matrix: --jobs takes a whole number/],
   [['--jobs', 'many'], /^kill-matrix: --jobs takes a whole number/],
   [['--sinks'], /^kill-matrix: Unknown option '--sinks'/],
