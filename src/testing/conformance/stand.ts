@@ -219,6 +219,7 @@ export class Stand {
       if (value === 'late') throw this.broken(abortAfterMs === undefined ? 'deadline_ignored' : 'abort_ignored');
       if (this.watch.heard) throw this.broken('content_told', 'in a log');
       if (value.told === null && this.watch.foundIn(value.threw)) throw this.broken('content_told', 'in an error');
+      await farewell();
       return value;
     } finally {
       clearTimeout(stop);
@@ -241,6 +242,14 @@ export class Stand {
     this.fixture.line?.clear();
     for (const close of this.#closing.reverse()) await close();
   }
+}
+
+/**
+ * What an adapter writes when it takes leave of its server crosses the line before the next call begins, or the proxy would take it for
+ * a part of that. Both are in this process: a few turns of its loop are enough, however slow the machine is.
+ */
+async function farewell(): Promise<void> {
+  for (let turn = 0; turn < 4; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }
 
 function isOutcome(outcome: DispatchOutcome | undefined): boolean {
