@@ -74,13 +74,15 @@ export class LogWriter {
   async #begin(): Promise<void> {
     const { journalId, key } = this.options;
     const identity = await this.#entries.identity();
-    if (identity === null) await this.#entries.createIdentity({ journalId, key: verifierToText(key) });
-    else if (identity.journalId !== journalId) {
+    const size = await this.#entries.latestHead();
+    if (identity === null) {
+      if (size !== null) throw damaged('log.json', 'is missing');
+      await this.#entries.createIdentity({ journalId, key: verifierToText(key) });
+    } else if (identity.journalId !== journalId) {
       throw new AnchorError('anchor_wrong_journal', 'this log is that of another journal; each journal has its own');
     } else if (identity.key !== verifierToText(key)) {
       throw new AnchorError('anchor_wrong_key', 'this log is signed by another key; give the one that began it');
     }
-    const size = await this.#entries.latestHead();
     if (size === null) await this.#signHead();
     else await this.#load(size);
     const pending = await this.#entries.batch(this.size);
