@@ -26,9 +26,10 @@ export async function main(argv: readonly string[]): Promise<number> {
       const sum: Totals = totals(reports.map(({ verdict }) => verdict));
       console.log(`\n${table(reports)}\n\n${remarks(reports)}`.trimEnd());
       for (const { name, missing } of [...skipped, ...leftOut(asked)]) console.log(`skipped: ${name}: ${missing}`);
+      const without = skipped.length === 0 ? '' : `; skipped ${skipped.map(({ name }) => name).join(', ')}`;
       const seconds = ((performance.now() - started) / 1000).toFixed(0);
       console.log(
-        `${sum.cells} cells, ${sum.wrong} wrong, ${sum.duplicates} duplicates, ${sum.lost} lost, ${sum.reviews} reviews in ${seconds} s`,
+        `${sum.cells} cells, ${sum.wrong} wrong, ${sum.duplicates} duplicates, ${sum.lost} lost, ${sum.reviews} reviews in ${seconds} s${without}`,
       );
       if (asked.json) {
         const { journal } = asked;
