@@ -33,8 +33,6 @@ export interface McpResult {
 
 export type McpAnswer =
   | { readonly end: 'result'; readonly result: McpResult }
-  /** The server takes no calls of tools at all. */
-  | { readonly end: 'refused' }
   | { readonly end: 'not_sent'; readonly retryAfterMs: number | undefined };
 
 interface Client {
@@ -63,16 +61,21 @@ const loadSdk = (): Sdk => ({
 
 const TOOLS_MAX_AGE_MS = 60_000;
 const MOST_PAGES = 20;
-/**
- * The one error that is given before a tool runs. -32602 is not: servers of the SDK answer it, too, when what a tool has
- * returned does not fit.
- */
-const METHOD_NOT_FOUND = -32601;
 const TIMED_OUT = -32001;
 const CLOSED = -32000;
 /** HTTP answers that are given before a call is looked at: no login, no right, a session that is gone, too many. */
 const NOT_TAKEN: ReadonlySet<unknown> = new Set([401, 403, 404, 429]);
 const NEVER_CONNECTED: ReadonlySet<unknown> = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN']);
+
+/** The status of an HTTP answer, which no error that a tool has thrown can take for its own code. */
+class NotTaken extends Error {
+  constructor(
+    readonly code: number,
+    readonly retryAfterMs: number | undefined,
+  ) {
+    super('not taken');
+  }
+}
 
 interface Live {
   readonly client: Client;
@@ -129,7 +132,6 @@ export class McpConnection {
       const result = await this.#ask(live, { method: 'tools/call', params }, schema, signal);
       return { end: 'result', result: result as McpResult };
     } catch (fault) {
-      if ((fault as { code?: unknown }).code === METHOD_NOT_FOUND) return { end: 'refused' };
       if (neverTaken(live, fault)) {
         this.#drop(live);
         return { end: 'not_sent', retryAfterMs: askedToWait(fault) };
@@ -187,7 +189,7 @@ export class McpConnection {
     // The SDK would send the call again to where a redirect leads, and would lose how long to wait.
     if ((response.status >= 300 && response.status < 400) || NOT_TAKEN.has(response.status)) {
       const wait = retryAfterMs({ headers: { 'retry-after': response.headers.get('retry-after') ?? undefined } });
-      throw Object.assign(new Error('not taken'), { code: response.status, retryAfterMs: wait });
+      throw new NotTaken(response.status, wait);
     }
     let left = this.maxAnswerBytes;
     const bounded = response.body?.pipeThrough(
@@ -215,8 +217,9 @@ export class McpConnection {
 
 /** Whether nothing of a request over HTTP was taken: such a connection, or the session in it, is of no more use. */
 function neverTaken({ stdio }: Live, fault: unknown): boolean {
-  const { code, cause } = fault as { code?: unknown; cause?: { code?: unknown } };
-  return stdio === null && (NOT_TAKEN.has(code) || NEVER_CONNECTED.has(cause?.code));
+  const { cause } = fault as { cause?: { code?: unknown } };
+  const notTaken = fault instanceof NotTaken && NOT_TAKEN.has(fault.code);
+  return stdio === null && (notTaken || NEVER_CONNECTED.has(cause?.code));
 }
 
 const askedToWait = (fault: unknown): number | undefined => (fault as { retryAfterMs?: number }).retryAfterMs;

@@ -98,7 +98,7 @@ export function mcpSink(options: McpSinkOptions): EffectSink {
     if (asked === 'failed') throw new SinkError('answer_invalid', context);
     const answer = await server.call(asked, signal, context);
     if (answer.end === 'not_sent') throw new SinkError('not_reachable', context);
-    if (answer.end === 'refused' || answer.result.isError === true) throw new SinkError('answer_invalid', context);
+    if (answer.result.isError === true) throw new SinkError('answer_invalid', context);
     const read = guarded(() => by.answer(answer.result, item));
     if (read === 'failed' || read === null) throw new SinkError('answer_invalid', context);
     return read;
@@ -120,7 +120,6 @@ export function mcpSink(options: McpSinkOptions): EffectSink {
     const keyed = keyArgument === undefined ? given : { ...given, [keyArgument]: item.idempotencyKey };
     const answer = await server.call({ name: tool, arguments: keyed, _meta: metaOf(item) }, signal, context);
     if (answer.end === 'not_sent') return notSent(answer.retryAfterMs);
-    if (answer.end === 'refused') return refused('no_tools');
     const { content, structuredContent, isError } = answer.result;
     if (isError === true) {
       if (options.toolErrors === 'unknown') throw new SinkError('command_failed', context, { detail: 'tool error' });

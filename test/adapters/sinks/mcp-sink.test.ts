@@ -270,7 +270,9 @@ describe('a look-up', () => {
 
 describe('over HTTP', () => {
   /** Answers `tools/call` as told; everything else as a small server does. */
-  async function serve(onCall: number | 'drop' | 'ok'): Promise<{ url: string; calls: () => number; end(): void }> {
+  async function serve(
+    onCall: number | 'drop' | 'ok' | { readonly code: number },
+  ): Promise<{ url: string; calls: () => number; end(): void }> {
     let calls = 0;
     const tools = [{ name: 'note', inputSchema: { type: 'object' } }];
     const server = createServer((request, response) => {
@@ -278,10 +280,11 @@ describe('over HTTP', () => {
       request.on('data', (chunk: Buffer) => chunks.push(chunk));
       request.on('end', () => {
         const { id, method } = JSON.parse(Buffer.concat(chunks).toString() || '{}') as { id?: number; method?: string };
-        const answer = (result: unknown): void =>
+        const say = (told: object): void =>
           void response
             .writeHead(200, { 'content-type': 'application/json' })
-            .end(JSON.stringify({ jsonrpc: '2.0', id, result }));
+            .end(JSON.stringify({ jsonrpc: '2.0', id, ...told }));
+        const answer = (result: unknown): void => say({ result });
         if (request.headers.authorization !== `Bearer ${SECRET}`) return void response.writeHead(401).end(SECRET);
         const info = {
           protocolVersion: '2025-06-18',
@@ -294,6 +297,7 @@ describe('over HTTP', () => {
         calls += 1;
         if (onCall === 'drop') return void request.socket.destroy();
         if (onCall === 'ok') return answer({ content: [] });
+        if (typeof onCall === 'object') return say({ error: { ...onCall, message: SECRET } });
         return void response.writeHead(onCall, { location: '/elsewhere' }).end(SECRET);
       });
     });
@@ -302,7 +306,7 @@ describe('over HTTP', () => {
     return { url, calls: () => calls, end: () => void server.close().closeAllConnections() };
   }
 
-  test.each<[number | 'drop' | 'ok', unknown]>([
+  test.each<[number | 'drop' | 'ok' | { readonly code: number }, unknown]>([
     ['ok', { outcome: 'accepted', externalId: null, result: { content: [] } }],
     ['drop', 'connection_lost'],
     [500, 'unexpected_status'],
@@ -310,7 +314,11 @@ describe('over HTTP', () => {
     [401, LATER],
     [404, LATER],
     [429, LATER],
-  ])('%s: one request', async (onCall, told) => {
+    // The server's own: what a tool has thrown after it has done something, for instance.
+    [{ code: 404 }, 'unexpected_status'],
+    [{ code: 429 }, 'unexpected_status'],
+    [{ code: -32601 }, 'unexpected_status'],
+  ])('%j: one request', async (onCall, told) => {
     const server = await serve(onCall);
     const credentials = (): Record<string, string> => ({ authorization: `Bearer ${SECRET}` });
     const { sink } = made({ server: { url: server.url, credentials } });
