@@ -22,6 +22,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { contentKeysFromFile, encryptedContents, fileStore } from '../../src/adapters/stores';
+import { runCli } from '../../src/cli/program';
 import { eraseContents } from '../../src/erase-contents';
 import { contentEntries } from '../../src/transfer/run-entries';
 import { draftFromJson, planFromDraft } from '../../src/rules/plans/draft';
@@ -243,6 +244,9 @@ describe('an encrypted content store', () => {
     });
     expect(await json('contents', 'keys', 'use', 'k9', ...ring())).toMatchObject({ error: { code: 'key_unknown' } });
     expect(await json('contents', 'keys', 'list')).toMatchObject({ code: 2, error: { field: 'content_keys' } });
+    process.env['COUNTERSIGN_CONTENT_KEYS'] = at('ring.json');
+    const streams = { out: () => undefined, err: () => undefined };
+    expect(await runCli(['contents', 'keys', 'list'], streams, new AbortController().signal)).toBe(0);
     chmodSync(at('ring.json'), 0o644);
     expect(await json('contents', 'keys', 'list', ...ring())).toMatchObject({ error: { code: 'input_unprotected' } });
     const out = at('x');

@@ -30,9 +30,17 @@ import { temporalAddress, temporalCli } from '../support/temporal';
 const run = promisify(execFile);
 const PAGES = [
   'README.md',
-  ...['architecture', 'command-line', 'effects', 'guarantees', 'journal-format', 'operations', 'receipts'].map(
-    (name) => `docs/${name}.md`,
-  ),
+  ...[
+    'architecture',
+    'command-line',
+    'contents',
+    'effects',
+    'guarantees',
+    'journal-format',
+    'operations',
+    'receipts',
+  ].map((name) => `docs/${name}.md`),
+  'docs/stores.md',
   ...['data', 'existing-app', 'order', 'vitals'].map((name) => `examples/${name}/README.md`),
 ];
 const pages = new Map(PAGES.map((page) => [page, readFileSync(page, 'utf8')]));
@@ -77,6 +85,12 @@ const KEYS = [
   'npx countersign keys new laptop --person person:example.org/reviewer-1 --role role:example.org/approver',
   'npx countersign keys export laptop',
 ];
+const RING = 'export COUNTERSIGN_CONTENT_KEYS=/etc/countersign/ring.json';
+const CONTENTS = [
+  ...['new k1', 'list --contents …', 'new k2', 'use k2', 'drop k1 --contents …'].map((what) => `keys ${what}`),
+  'rotate --contents …',
+  'erase <run_id> --journal /var/lib/countersign/journal',
+].map((what) => `npx countersign contents ${what}`);
 const INSTALL = README.split('\n').find((line) => line.startsWith('npm install ')) ?? '';
 /** These pages are run from their first block to their last. */
 const WHOLE_PAGES = {
@@ -118,6 +132,22 @@ const COMMANDS: Readonly<Record<string, How>> = {
     [...ORDER, ...RECORD, ...OWN_KEY, ...APPROVALS].map((line) => [line, { here: 'the five minutes' }]),
   ),
   ...Object.fromEntries(REVIEWS.map((line) => [line, { here: 'a doubt is resolved' }])),
+  'npx countersign journal retire --journal /var/lib/countersign/journal --minimum-age 90d': {
+    file: 'test/cli/retire.test.ts',
+    text: "json('journal', 'retire', '--journal', at('journal')",
+  },
+  "npx countersign journal init 'postgres://owner@db/app' --grant countersign_worker": {
+    file: 'test/cli/addresses.test.ts',
+    text: "'journal', 'init', address(schema), '--grant'",
+  },
+  [RING]: { file: 'test/cli/contents.test.ts', text: 'COUNTERSIGN_CONTENT_KEYS' },
+  ...Object.fromEntries(
+    CONTENTS.map((line) => {
+      const [first, second = ''] = line.replace('npx countersign contents ', '').split(' ');
+      const text = first === 'keys' ? `'contents', 'keys', '${second}'` : `'contents', '${first}'`;
+      return [line, { file: 'test/cli/contents.test.ts', text }];
+    }),
+  ),
 };
 
 const fenced = (text: string, language: string): readonly string[] =>
@@ -157,8 +187,10 @@ test('the page of the command line knows every command and every exit code', asy
   const page = pages.get('docs/command-line.md')!;
   const codes = [...page.matchAll(/^\| (\d+) +\| (\w+)/gm)].map(([, code, name]) => [name, Number(code)]);
   expect(Object.fromEntries(codes)).toEqual(EXIT);
-  const named = [...page.matchAll(/^\| `([a-z]+)/gm)].map(([, name]) => name!);
-  const listed = [...(await cli('--help')).out.matchAll(/^ {2}([a-z]+) (?!\[command\])/gm)].map(([, name]) => name!);
+  const named = [...page.matchAll(/^\| `([a-z][a-z-]*)/gm)].map(([, name]) => name!);
+  const listed = [...(await cli('--help')).out.matchAll(/^ {2}([a-z][a-z-]*) (?!\[command\])/gm)].map(
+    ([, name]) => name!,
+  );
   expect([...new Set(named)].sort()).toEqual(listed.sort());
 });
 
