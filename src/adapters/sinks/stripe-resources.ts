@@ -24,8 +24,8 @@ export const RESOURCES: Readonly<Record<StripeResource, Rule>> = {
   charges: { narrowedBy: ['customer'], declined: (status) => status === 'failed' },
   payment_intents: {
     narrowedBy: ['customer'],
-    // Confirmed at once and declined, it stays behind as if it had never been paid.
-    declined: (status, params) => params['confirm'] === true && status === 'requires_payment_method',
+    // Confirmed at once and declined, it stays behind as if it had never been paid. A text is the same on the wire.
+    declined: (status, params) => String(params['confirm']) === 'true' && status === 'requires_payment_method',
   },
   refunds: {
     narrowedBy: ['charge', 'payment_intent'],

@@ -116,10 +116,11 @@ describe('PaymentIntents', () => {
   const intent = (params: Record<string, unknown>): SinkItem =>
     makeItem({ resource: 'payment_intents', params: { amount: 500, currency: 'usd', ...params } });
 
-  test('confirmed at once; only prepared; declined', async () => {
-    const paid = intent({ confirm: true, payment_method: 'pm_card_visa' });
+  // On the wire both are the same.
+  test.each([true, 'true'])('confirmed at once (%j); only prepared; declined', async (confirm) => {
+    const paid = intent({ confirm, payment_method: 'pm_card_visa' });
     const prepared = intent({});
-    const declined = intent({ confirm: true, payment_method: 'pm_card_visa_chargeDeclined' });
+    const declined = intent({ confirm, payment_method: 'pm_card_visa_chargeDeclined' });
     expect(await send(paid)).toMatchObject(ACCEPTED);
     expect(await send(prepared)).toMatchObject(ACCEPTED);
     expect(await send(declined)).toEqual({ outcome: 'refused', code: 'generic_decline' });
