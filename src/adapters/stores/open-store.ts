@@ -73,6 +73,10 @@ const S3: Kind = {
   journal: (address, options) => s3Store({ ...parseS3Address(address), ...options }),
   contents: (address, options) => s3ContentStore({ ...parseS3Address(address), ...options }),
   contentsBeside: (address) => {
+    if (parseS3Address(address).prefix === undefined) {
+      const reason = 'a journal that is a whole bucket has no place beside it: another bucket may be anybody’s; say';
+      throw new StoreError('store_invalid_path', `${reason} where its contents are`);
+    }
     const [, place = '', query = ''] = /^([^?]*)(.*)$/s.exec(address) ?? [];
     return `${withoutSlash(place)}-contents${query}`;
   },

@@ -27,6 +27,14 @@ test.each([
   expect(isFolderAddress(address)).toBe(scope === 'host');
 });
 
+test.each(['s3://bucket', 's3://bucket/', 's3://bucket//?region=eu-central-1'])(
+  '%s, a whole bucket, has nothing of its owner beside it: contents are never taken to another bucket',
+  (address) => {
+    const named = { name: 'StoreError', code: 'store_invalid_path' };
+    expect(() => contentsBeside(address)).toThrow(expect.objectContaining(named) as Error);
+  },
+);
+
 test('no user and no password is shown, and each is understood', () => {
   const word = fc.string({ minLength: 1, maxLength: 20 }).map((text) => `#${text}#`);
   fc.assert(
