@@ -19,6 +19,7 @@ export const OF_MEANING = {
   status_5xx: NO_HTTP,
   redirect: NO_HTTP,
   lookup_error: NO_HTTP,
+  lookup_gateway: NO_HTTP,
   lookup_garbage: NO_HTTP,
   ignored_filter: NO_HTTP,
   stale_read: NO_HTTP,

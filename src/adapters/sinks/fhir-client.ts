@@ -105,6 +105,9 @@ export class FhirClient {
   }
 }
 
+/** Whether a FHIR server said it: what stands before one answers 404 and 410, too, with a page of its own or none. */
+export const saidByServer = (reply: HttpReply): boolean => jsonObject(reply)?.['resourceType'] === 'OperationOutcome';
+
 /** The one stored resource that an answer holds, or `null`. */
 export const storedIn = (reply: HttpReply): StoredResource | null => asStored(jsonObject(reply));
 

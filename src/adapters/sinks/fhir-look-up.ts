@@ -1,11 +1,12 @@
 /**
  * What a FHIR server holds of an effect.
  *
- * Invariant: a look-up counts only when the server shows by its self link that it applied the filter; it never picks one of several
+ * Invariant: a search counts only when the server shows by its self link that it applied the filter, and nothing there only when it says
+ * so in FHIR; it never picks one of several
  * matches; and of a transaction it says committed only when every entry is there, absent only when none is.
  */
 import { type SinkAnswer, type SinkItem } from '../../ports';
-import { asStored, type FhirClient, storedIn } from './fhir-client';
+import { asStored, type FhirClient, saidByServer, storedIn } from './fhir-client';
 import { entryItem, type FhirOperation, type FhirStep, versionOf } from './fhir-operation';
 import {
   digestsOf,
@@ -58,8 +59,8 @@ export class FhirLookUp {
     if (reply.status === 200 && found?.resourceType === type && found.id === id) {
       return this.#judge(found, item, signal);
     }
-    if (reply.status === 404) return { state: 'absent' };
-    if (reply.status !== 410) return this.client.undecided(reply, key);
+    if (reply.status === 404 && saidByServer(reply)) return { state: 'absent' };
+    if (reply.status !== 410 || !saidByServer(reply)) return this.client.undecided(reply, key);
     const earlier = await this.#earlierDigests(`${type}/${id}`, key, signal);
     // Where no history is told, the id speaks: it is made from the key, and the key from the operation.
     const digest = earlier === null ? item.operationDigest : ours(item, earlier);

@@ -33,6 +33,7 @@ const PAUSE_MS = 100;
 
 export async function probeFhir(parts: ProbeParts, within: Within): Promise<void> {
   const [reference] = await createFindRepeat(parts, `self-test-${parts.mode}`, BASIC, within);
+  await findsNothing(parts, within);
   if (!parts.transactions) return;
   await refersInside(parts, within);
   await allOrNothing(parts, reference ?? '', within);
@@ -98,6 +99,17 @@ async function createFindRepeat(
   }
   const { entries = [result] } = result as { entries?: unknown[] };
   return (entries as { reference: string }[]).map(({ reference }) => reference);
+}
+
+/** What was never sent must be said to be absent in a form that counts. */
+async function findsNothing(parts: ProbeParts, within: Within): Promise<void> {
+  const key = `self-test-${parts.mode}-${randomUUID()}`;
+  const parsed = parseFhirOperation(BASIC) as FhirOperation;
+  const state = await parts.lookUp.find(parsed, itemOf(key, BASIC), within()).then(
+    (answer) => answer.state,
+    (fault: unknown) => (fault as SinkError).code,
+  );
+  if (state !== 'absent') throw failed(parts, key, `step=find what was never sent, found=${state}`);
 }
 
 const creation = (more: object = {}): object => ({

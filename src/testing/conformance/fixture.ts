@@ -82,6 +82,7 @@ export const EXCEPTABLE = [
   'status_5xx',
   'redirect',
   'lookup_error',
+  'lookup_gateway',
   'lookup_garbage',
   'ignored_filter',
   'stale_read',

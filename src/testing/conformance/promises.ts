@@ -31,6 +31,7 @@ export const SINK_FAULTS = {
   status_5xx: 'The server answers 500, 502, 503 or 504 although it has made the write.',
   redirect: 'The server answers with a redirect to another address.',
   lookup_error: 'The server answers a look-up with an error status.',
+  lookup_gateway: 'What stands before the server answers a look-up with 404 or 410 and a page of its own.',
   lookup_garbage: 'The server answers a look-up with 200 and something that is no answer.',
   ignored_filter: 'The server ignores what a look-up filters by.',
   stale_read: 'A cache stands before the server and answers reads that do not say no-store or no-cache.',

@@ -217,6 +217,23 @@ describe.each(MODES)('%s', (mode) => {
 });
 
 describe('put', () => {
+  test.each([404, 410])('%i counts only when a FHIR server says it', async (status) => {
+    const one = itemFor();
+    for (const body of ['', '<html></html>', '{}', '{"error":"no route"}']) {
+      front.before = () => ({ status, headers: { 'content-type': 'text/html' }, body });
+      await expect(look(behind('put'), one)).rejects.toMatchObject({ code: 'unexpected_status' });
+    }
+    front.before = (request) => request;
+    expect(await look(behind('put'), one)).toEqual({ state: 'absent' });
+  });
+
+  test('the self-test refuses a server that says nothing of what is not there', async () => {
+    front.after = (answer) => (answer.status === 404 ? { ...answer, body: '' } : answer);
+    await expect(behind('put', { system: 'urn:silent' }).probe?.()).rejects.toThrow(
+      /probe_failed.*step=find what was never sent, found=unexpected_status/,
+    );
+  });
+
   test('an edit that took the digest away is unknown where no history is told', async () => {
     const one = itemFor();
     const { externalId } = (await sinks.put.dispatch(one, within())) as { externalId: string };

@@ -418,7 +418,7 @@ const MUTANTS: Record<Broken, readonly Mutant[]> = {
   failure_as_absent: [
     {
       is: 'takes a failed look-up for absent',
-      under: ['lookup_error', 'lookup_garbage', 'lookup_timeout', 'lookup_lost'],
+      under: ['lookup_error', 'lookup_gateway', 'lookup_garbage', 'lookup_timeout', 'lookup_lost'],
       make: looking((look, items) => look().catch(() => each(items, { state: 'absent' }))),
     },
     {
@@ -430,7 +430,7 @@ const MUTANTS: Record<Broken, readonly Mutant[]> = {
   failure_as_committed: [
     {
       is: 'hopes',
-      under: ['lookup_error', 'lookup_garbage', 'lookup_timeout', 'lookup_lost'],
+      under: ['lookup_error', 'lookup_gateway', 'lookup_garbage', 'lookup_timeout', 'lookup_lost'],
       make: looking((look, items) =>
         look().catch(() =>
           items.map(({ operationDigest }) => ({ state: 'committed' as const, operationDigest, externalId: null })),

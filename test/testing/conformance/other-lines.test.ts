@@ -51,7 +51,11 @@ describe('a child process on standard input and output', () => {
       child.stdin.write('{"hello":true}\n');
       createInterface({ input: child.stdout }).on('line', (line) => {
         if (line === '"welcome"') return void child.stdin.write(`${JSON.stringify(request)}\n`);
-        resolve(JSON.parse(line));
+        try {
+          resolve(JSON.parse(line));
+        } catch {
+          reject(new Error('half an answer')); // what came before the line was cut
+        }
         child.kill('SIGKILL');
       });
     });

@@ -35,6 +35,7 @@ describe.each<[CountingMode, Expected]>([
       ...OF_KEYS,
       ...OF_LOOKING,
       lookup_error: BLIND,
+      lookup_gateway: BLIND,
       lookup_garbage: BLIND,
       stale_read: BLIND,
     },

@@ -23,6 +23,7 @@ export const MEANING: readonly CaseOf[] = [
   ),
   ofMeaning('redirect', 'is followed by no send', redirect),
   ofMeaning('lookup_error', 'is neither absent nor committed', lookUpError),
+  ofMeaning('lookup_gateway', 'is neither absent nor committed', lookUpGateway),
   ofMeaning('lookup_garbage', 'is neither absent nor committed', lookUpGarbage),
   ofMeaning('ignored_filter', 'what others wrote is not this one, and this one is not denied', ignoredFilter),
   ofMeaning('stale_read', 'a look-up reads past caches', staleRead),
@@ -177,6 +178,14 @@ async function askBoth(stand: Stand, distortion: Distortion): Promise<void> {
 async function lookUpError(stand: Stand): Promise<void> {
   for (const status of [400, 401, 403, 429, 500, 502, 503]) await askBoth(stand, () => answerOf(status, {}, '{}'));
   await askBoth(stand, () => answerOf(302, { location: ELSEWHERE }));
+}
+
+async function lookUpGateway(stand: Stand): Promise<void> {
+  for (const status of [404, 410]) {
+    for (const page of ['', '<html><h1>Not here</h1></html>']) {
+      await askBoth(stand, () => answerOf(status, { 'content-type': 'text/html' }, page));
+    }
+  }
 }
 
 async function lookUpGarbage(stand: Stand): Promise<void> {
