@@ -14,6 +14,7 @@ export function serveTools(log: string): Server {
 
   const plain = { type: 'object' as const, properties: { text: { type: 'string' } } };
   let changed = false;
+  let turned = false;
 
   const entries = (): { tool: string; key: string; digest: string }[] =>
     existsSync(log)
@@ -26,7 +27,7 @@ export function serveTools(log: string): Server {
   server.setRequestHandler(ListToolsRequestSchema, () => ({
     tools: [
       { name: 'note', inputSchema: changed ? { ...plain, required: ['text'] } : plain },
-      { name: 'read', inputSchema: plain, annotations: { readOnlyHint: true } },
+      { name: 'read', inputSchema: plain, annotations: { readOnlyHint: !turned } },
       { name: 'put', inputSchema: plain, annotations: { idempotentHint: true, readOnlyHint: false } },
       { name: 'burn', inputSchema: plain, annotations: { readOnlyHint: false, destructiveHint: true } },
       { name: 'slow', inputSchema: plain },
@@ -36,6 +37,7 @@ export function serveTools(log: string): Server {
       { name: 'garbage', inputSchema: plain },
       { name: 'long', inputSchema: plain },
       { name: 'change', inputSchema: plain },
+      { name: 'turn', inputSchema: plain },
       { name: 'task', inputSchema: plain, execution: { taskSupport: 'required' as const } },
       { name: 'find', inputSchema: plain },
       { name: 'find_and_write', inputSchema: plain, annotations: { readOnlyHint: false } },
@@ -69,6 +71,10 @@ export function serveTools(log: string): Server {
         return { content: text } as never;
       case 'long':
         return { content: [{ type: 'text', text: 'x'.repeat(2 * 1024 * 1024) }] };
+      case 'turn':
+        turned = true;
+        await server.sendToolListChanged();
+        break;
       case 'change':
         changed = true;
         await server.sendToolListChanged();

@@ -1,8 +1,8 @@
 /**
  * A tool of an MCP server as an effect.
  *
- * Invariant: only tools that the operator lists are called, with a schema that has not changed since this process first saw it, and never
- * those that run as tasks. What a server says of a tool can only make it more dangerous. A call that was written and not answered
+ * Invariant: only tools that the operator lists are called, with a schema and a class that have not changed since this process first saw
+ * them, and never those that run as tasks. What a server says of a tool can only make it more dangerous. A call that was written and not answered
  * is unknown; no text of a tool's error is passed on.
  */
 import {
@@ -67,27 +67,31 @@ const metaOf = (item: SinkItem): Dict => ({
   'countersign/operation_digest': item.operationDigest,
 });
 
+/** Where a server states no class, it raises none. */
+const said = ({ inputSchema, annotations }: McpTool): { schema: string; stated: SideEffectClass } => ({
+  schema: JSON.stringify(inputSchema),
+  stated: statedClass(annotations) ?? 'read_only',
+});
+
 export function mcpSink(options: McpSinkOptions): EffectSink {
   const { name: sink, lookup, keyArgument, deadlineMs = 30_000 } = options;
   const server = new McpConnection(options.server, options.maxAnswerBytes ?? 1024 * 1024);
   const manifest = new Map(Object.entries(options.tools));
-  /** The highest class that was ever stated for each listed tool. */
-  const stated = new Map<string, SideEffectClass>();
-  const schemas = new Map<string, string>();
+  /** What the server said of each listed tool when this process first saw it. */
+  const seen = new Map<string, { readonly schema: string; readonly stated: SideEffectClass }>();
 
-  /** The tool as it is now; what it states is kept, and why it cannot be called. */
+  /** Why a tool cannot be called, or `null`. A class that rose later would come too late for who has read it before. */
   async function check(name: string, signal: AbortSignal, context: SinkErrorContext): Promise<string | null> {
     const tools = await server.tools(signal, context);
     for (const tool of tools) {
       if (!manifest.has(tool.name)) continue;
-      const now = statedClass(tool.annotations);
-      stated.set(tool.name, highest([stated.get(tool.name) ?? 'read_only', ...(now === null ? [] : [now])]));
-      if (!schemas.has(tool.name)) schemas.set(tool.name, JSON.stringify(tool.inputSchema));
+      if (!seen.has(tool.name)) seen.set(tool.name, said(tool));
     }
     const tool = tools.find((one) => one.name === name);
     if (!tool) return 'unknown_tool';
     if (tool.execution?.taskSupport === 'required') return 'tool_needs_task';
-    return schemas.get(name) === JSON.stringify(tool.inputSchema) ? null : 'tool_changed';
+    const [first, now] = [seen.get(name), said(tool)];
+    return first?.schema === now.schema && first.stated === now.stated ? null : 'tool_changed';
   }
 
   async function find(item: SinkItem, signal: AbortSignal, by: NonNullable<typeof lookup>): Promise<SinkAnswer> {
@@ -133,10 +137,13 @@ export function mcpSink(options: McpSinkOptions): EffectSink {
 
   return {
     kind: 'local_tool',
-    /** Of the most dangerous listed tool. Before the server has been asked, none is taken for harmless. */
+    /**
+     * Of the most dangerous listed tool. Before the server has been asked, none is taken for harmless, and afterwards none changes: so a
+     * copy of this object is never less careful than it.
+     */
     get sideEffect() {
       const classes = [...manifest].map(([name, { sideEffect = UNLISTED }]) =>
-        highest([sideEffect, stated.get(name) ?? UNLISTED]),
+        highest([sideEffect, seen.get(name)?.stated ?? UNLISTED]),
       );
       return highest(classes);
     },

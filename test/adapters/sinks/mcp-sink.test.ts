@@ -210,6 +210,23 @@ describe('the class', () => {
     expect(sink.sideEffect).toBe(wanted);
   });
 
+  test('a copy is never less careful than the sink', async () => {
+    const listed: McpSinkOptions['tools'] = { read: { sideEffect: 'read_only' }, turn: { sideEffect: 'read_only' } };
+    const { sink, calls } = made({ tools: listed });
+    const early = { ...sink };
+    await sink.probe?.();
+    const late = { ...sink };
+    expect([early.sideEffect, late.sideEffect]).toEqual(['non_idempotent_write', 'read_only']);
+    expect(await sendAndTell(late, call('read'))).toMatchObject({ outcome: 'accepted' });
+    // From now on the server says that this tool writes: a copy that took it for harmless calls it no more.
+    await sink.dispatch(call('turn'), within());
+    const before = calls().length;
+    for (const one of [late, early, sink]) {
+      expect(await sendAndTell(one, call('read'))).toEqual({ outcome: 'refused', code: 'tool_changed' });
+    }
+    expect(calls().length).toBe(before);
+  });
+
   test('of several, the most dangerous', () =>
     expect(highest(['read_only', 'irreversible_action'])).toBe('irreversible_action'));
 });
