@@ -75,7 +75,7 @@ async function keep(scene: Scene, report: unknown): Promise<string> {
 
 async function writesOf(scene: Scene): Promise<readonly number[] | null> {
   try {
-    const counts = await Promise.all(scene.keys.map((key) => scene.server.counts(key)));
+    const counts = await Promise.all(scene.keys.map((key) => scene.receiver.counts(key)));
     return counts.map(({ writes }) => writes);
   } catch (fault) {
     scene.problems.push(fault instanceof Error ? fault.message : String(fault));

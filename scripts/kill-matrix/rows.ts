@@ -38,13 +38,13 @@ const killedAt =
 const killedWhileHeld =
   (fault: 'hold_before' | 'hold_after', then: 'continue' | 'drop'): Row['play'] =>
   async (scene) => {
-    await scene.server.programme({ fault, key: scene.target });
+    await scene.receiver.programme({ fault, key: scene.target });
     const [first, next] = await Promise.all([scene.worker(), scene.standby()]);
     await scene.begin();
-    await scene.server.wait('held', { key: scene.target });
+    await scene.receiver.wait('held', { key: scene.target });
     await first.kill();
     scene.strike();
-    await scene.server.release(scene.target, then);
+    await scene.receiver.release(scene.target, then);
     next.proceed();
     return scene.ended();
   };
@@ -81,7 +81,7 @@ async function sameAgain(scene: Scene, before: SceneEnd, again: () => Promise<Sc
 }
 
 async function received(scene: Scene): Promise<number> {
-  const counts = await Promise.all(scene.keys.map((key) => scene.server.counts(key)));
+  const counts = await Promise.all(scene.keys.map((key) => scene.receiver.counts(key)));
   return counts.reduce((total, { received: one }) => total + one, 0);
 }
 
@@ -98,13 +98,13 @@ const pausedAt =
     await second.passes('epoch_taken');
     scene.notes.push(`taken over ${((performance.now() - stopped) / 1000).toFixed(1)} s after the stop`);
     const continued = async (): Promise<void> => {
-      const { received: before } = await scene.server.counts(scene.target);
+      const { received: before } = await scene.receiver.counts(scene.target);
       first.resume();
       await first.passes(until, 2);
       // What a client sent before it gave up may still be on its way; or nothing has left.
       if (at === 'in_client') {
         const late = { key: scene.target, count: before + 1, timeoutMs: 2_000 };
-        await scene.server.wait('received', late).catch(() => undefined);
+        await scene.receiver.wait('received', late).catch(() => undefined);
         await scene.sinkAtRest();
       }
     };
@@ -188,10 +188,10 @@ export const ROWS = {
     about: 'the sink commits and closes the connection without an answer',
     inDoubt: true,
     play: async (scene) => {
-      await scene.server.programme({ fault: 'drop_reply', key: scene.target });
+      await scene.receiver.programme({ fault: 'drop_reply', key: scene.target });
       await scene.worker();
       await scene.begin();
-      await scene.server.wait('committed', { key: scene.target });
+      await scene.receiver.wait('committed', { key: scene.target });
       scene.strike();
       return scene.ended();
     },
@@ -201,10 +201,10 @@ export const ROWS = {
     inDoubt: true,
     deadlineMs: 1_000,
     play: async (scene) => {
-      await scene.server.programme({ fault: 'late_commit', key: scene.target, delayMs: 3_000 });
+      await scene.receiver.programme({ fault: 'late_commit', key: scene.target, delayMs: 3_000 });
       await scene.worker();
       await scene.begin();
-      await scene.server.wait('received', { key: scene.target });
+      await scene.receiver.wait('received', { key: scene.target });
       scene.strike();
       const end = await scene.ended();
       await scene.sinkAtRest();
@@ -230,15 +230,15 @@ export const ROWS = {
     about: 'worker killed for good during a send; one that was there all along takes over',
     inDoubt: true,
     play: async (scene) => {
-      await scene.server.programme({ fault: 'hold_before', key: scene.target });
+      await scene.receiver.programme({ fault: 'hold_before', key: scene.target });
       const [first, other] = await Promise.all([scene.worker(), scene.standby()]);
       await scene.begin();
-      await scene.server.wait('held', { key: scene.target });
+      await scene.receiver.wait('held', { key: scene.target });
       other.proceed();
       await other.passes('ready');
       await first.kill();
       scene.strike();
-      await scene.server.release(scene.target);
+      await scene.receiver.release(scene.target);
       return scene.ended();
     },
   },
@@ -265,14 +265,14 @@ export const ROWS = {
     about: 'workflow reset to its start while an effect is being sent',
     inDoubt: true,
     play: async (scene) => {
-      await scene.server.programme({ fault: 'hold_before', key: scene.target });
+      await scene.receiver.programme({ fault: 'hold_before', key: scene.target });
       const worker = await scene.worker();
       const handle = await scene.begin();
-      await scene.server.wait('held', { key: scene.target });
+      await scene.receiver.wait('held', { key: scene.target });
       await scene.reset(handle);
       scene.strike();
       await worker.passes('epoch_taken', 2);
-      await scene.server.release(scene.target);
+      await scene.receiver.release(scene.target);
       return scene.ended();
     },
   },
@@ -301,14 +301,14 @@ export const ROWS = {
     about: 'the plan started in a second namespace while the first sends an effect',
     inDoubt: true,
     play: async (scene) => {
-      await scene.server.programme({ fault: 'hold_before', key: scene.target });
+      await scene.receiver.programme({ fault: 'hold_before', key: scene.target });
       const [, rival] = await Promise.all([scene.worker(), scene.worker(null, { namespace: RIVAL_NAMESPACE })]);
       const handle = await scene.begin();
-      await scene.server.wait('held', { key: scene.target });
+      await scene.receiver.wait('held', { key: scene.target });
       scene.strike();
       const second = await scene.beginRival();
       await rival.passes('epoch_taken');
-      await scene.server.release(scene.target);
+      await scene.receiver.release(scene.target);
       return scene.ended(handle, second);
     },
   },

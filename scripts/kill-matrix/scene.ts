@@ -56,7 +56,7 @@ export class Scene {
   /** Every Temporal run that carried the plan. */
   readonly executions: Execution[] = [];
   /** Where the effects go. */
-  readonly server: CellSink;
+  readonly receiver: CellSink;
   readonly store: Store & Closable;
   /** Keys of the three effects, in the order of the plan. */
   readonly keys: readonly string[];
@@ -82,7 +82,7 @@ export class Scene {
     operations: readonly unknown[],
   ) {
     this.keys = openingCheckpoint(plan).effects.map((effect) => effect.idempotencyKey);
-    this.server = stage.sink(COLUMNS[sink].server, (key) => operations[this.keys.indexOf(key)]);
+    this.receiver = stage.sink(COLUMNS[sink].server, (key) => operations[this.keys.indexOf(key)]);
     this.store = openStore(journal);
     this.client = stage.client('default');
     this.address = stage.server.address;
@@ -211,7 +211,7 @@ export class Scene {
   /** Waits until the sink has done with every request for the target that it has received. */
   async sinkAtRest(): Promise<void> {
     for (const until = performance.now() + this.boundMs; performance.now() < until; await sleep(LOOK_MS)) {
-      const { inHand } = await this.server.counts(this.target);
+      const { inHand } = await this.receiver.counts(this.target);
       if (inHand === 0) return;
     }
     throw new Error('the sink still has a request in hand');
