@@ -109,6 +109,11 @@ export function isPassing(fault: unknown): boolean {
   return state === '40001' || state === '40P01';
 }
 
+/** The commit was made, and may not be on its replicas. */
+export function isWarned(fault: unknown): boolean {
+  return (fault as { fault?: PostgresFault }).fault === 'warned';
+}
+
 /** The SQLSTATE, when it is the server that failed the statement. */
 export function stateOf(fault: unknown): string | null {
   const { code, severity } = fault as { code?: unknown; severity?: unknown };

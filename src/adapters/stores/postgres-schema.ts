@@ -77,6 +77,10 @@ export const readStatement = (schema: string, table: PostgresTable): string => `
 
 export const eraseStatement = (schema: string): string => `SELECT ${schema}.erase_content($1)`;
 
+/** A commit of nothing, which waits as one of an entry does. */
+export const catchUpStatement = (schema: string): string =>
+  `SELECT ${schema}.be_durable(), pg_logical_emit_message(true, 'countersign', '')`;
+
 /**
  * From one name to the next by the index, whatever stands below a folder: $1 the folder with its slash, $2 the first path that may
  * count, $3 a path behind all. "0" follows "/", and "!" comes before every character of a path.

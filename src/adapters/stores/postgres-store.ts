@@ -3,20 +3,23 @@
  *
  * Invariant: of all who create one name, exactly one is told `created`; when it is told, the entry survives a crash of the server.
  * A failure of any kind, a connection lost during a commit above all, is thrown: nothing is known until the entry is read.
- * A standby is never asked, since what it lacks yet would pass for absent.
+ * A standby is never asked, since what it lacks yet would pass for absent; and after a commit that is not on its replicas, nothing is
+ * told before they have all that was committed.
  */
 import { type ContentStore, type CreateOutcome, type Store, StoreError } from '../../ports';
+import { type PostgresConnection } from '../postgres/postgres-connection';
 import { entrySegments, folderSegments } from './entry-path';
+import { isPassing, isWarned, type PostgresFault, postgresFault } from './postgres-fault';
+import { located } from './postgres-place';
+import { type Parameter, type PostgresLimits, PostgresPool, type Row } from './postgres-pool';
 import {
-  type Parameter,
-  type PostgresConnection,
-  type PostgresLimits,
-  PostgresPool,
-  type Row,
-} from './postgres-connection';
-import { isPassing, type PostgresFault, postgresFault } from './postgres-fault';
-import { located } from './postgres-migration';
-import { createStatement, eraseStatement, listStatement, type PostgresTable, readStatement } from './postgres-schema';
+  catchUpStatement,
+  createStatement,
+  eraseStatement,
+  listStatement,
+  type PostgresTable,
+  readStatement,
+} from './postgres-schema';
 
 export interface PostgresStoreOptions extends PostgresLimits {
   /** An address, or its parts; what neither says comes from the PG* variables. */
@@ -52,6 +55,8 @@ export class PostgresStore implements Store {
   readonly #maxEntryBytes: number;
   readonly #schema: string;
   readonly #table: PostgresTable;
+  /** Commits that gave up waiting for their replicas, and those of them that are known to be there all the same. */
+  readonly #given = { up: 0, made: 0 };
 
   constructor(options: PostgresStoreOptions, table: PostgresTable) {
     const { connection, schema } = located(options);
@@ -125,12 +130,22 @@ export class PostgresStore implements Store {
   ): Promise<readonly Row[]> {
     for (let attempt = 1; ; attempt += 1) {
       try {
+        await this.#catchUp();
         return await this.#pool.run(statement, values);
       } catch (fault) {
+        if (isWarned(fault)) this.#given.up += 1;
         if (attempt < attempts && isPassing(fault)) continue;
         throw postgresFault(fault, action, entry);
       }
     }
+  }
+
+  /** What is committed later is on the replicas later, so one commit that has waited stands for all before it. */
+  async #catchUp(): Promise<void> {
+    const { up, made } = this.#given;
+    if (up === made) return;
+    await this.#pool.run(catchUpStatement(this.#schema), []);
+    this.#given.made = up;
   }
 
   #tooLarge(entry: string): StoreError {

@@ -226,13 +226,16 @@ describeWith(
 
     test('a commit whose wait for replicas was given up is unknown, not durable', async () => {
       const home = await makeHome(server);
-      const store = postgresStore({ connection: home.ownerAddress });
+      const store = postgresStore({ connection: home.ownerAddress, statementTimeoutMs: 1_000 });
       await server.query('postgres', `ALTER SYSTEM SET synchronous_standby_names = 'nowhere'`);
       await server.query('postgres', 'SELECT pg_reload_conf()');
       const creating = store.create('a', bytes('x')).catch((error: unknown) => error);
       const waiting = `SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`;
       while ((await server.query('postgres', waiting)).length === 0) await delay(20);
       expect(await creating).toEqual(failure('store_unavailable', 'replicas'));
+      // Whoever reads it back to settle what became of it would else take it for durable.
+      for (const look of [() => store.read('a'), () => store.list(''), () => store.create('a', bytes('x'))])
+        await expect(look()).rejects.toEqual(failure('store_unavailable'));
       await server.query('postgres', 'ALTER SYSTEM RESET synchronous_standby_names');
       await server.query('postgres', 'SELECT pg_reload_conf()');
       expect(text(await store.read('a'))).toBe('x');
