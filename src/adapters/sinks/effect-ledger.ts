@@ -6,7 +6,7 @@
  *
  * Invariant: whoever sends effects needs SELECT and INSERT on both, and nothing else; no row is ever changed.
  */
-import { type PostgresConnection } from '../stores/postgres-connection';
+import { type PostgresConnection } from '../postgres/postgres-connection';
 import { PgSessions } from './pg-session';
 import { SinkError } from './sink-error';
 

@@ -12,7 +12,7 @@ export {
 } from './omop-rollback';
 export { omopSink, type OmopSinkOptions } from './omop-sink';
 export { postgresSink, type PostgresSinkOptions, type PostgresStatement, type PostgresValue } from './postgres-sink';
-export type { PostgresConnection, PostgresTls } from '../stores/postgres-connection';
+export type { PostgresConnection, PostgresTls } from '../postgres/postgres-connection';
 export type { SqlIsolation } from './ledger-transaction';
 export { s3Sink, type S3SinkOptions } from './s3-sink';
 export type { S3Connection, S3Credentials } from '../s3/s3-connection';

@@ -5,7 +5,7 @@
  * Invariant: a batch is there whole or not at all, and once; as many rows are written as the ledger says.
  */
 import { type EffectSink } from '../../ports';
-import { type PostgresConnection } from '../stores/postgres-connection';
+import { type PostgresConnection } from '../postgres/postgres-connection';
 import { quoted } from './effect-ledger';
 import { type OmopBatch, OmopFault, parseOmopBatch } from './omop-batch';
 import { ledgerMembers, type RunStatement, SqlLedger, type SqlOutcome, SqlRefusal } from './sql-ledger';

@@ -6,8 +6,7 @@
  */
 import type * as Pg from 'pg';
 import { optionalPeer } from '../optional-peer';
-import { type PostgresConnection } from '../stores/postgres-connection';
-import { located } from '../stores/postgres-migration';
+import { connectionParts, type PostgresConnection } from '../postgres/postgres-connection';
 import { SqlFault } from './sql-fault';
 
 export interface SqlResult {
@@ -58,7 +57,7 @@ export class PgSessions {
     // eslint-disable-next-line @typescript-eslint/no-require-imports
     const pg = optionalPeer(options.adapter, 'pg', () => require('pg') as typeof Pg);
     this.isServerError = (fault: unknown): fault is Error & { code: string } => fault instanceof pg.DatabaseError;
-    const { tls, ...settings } = located({ connection: options.connection }).connection;
+    const { tls, ...settings } = connectionParts(options.connection).connection;
     this.pool = new pg.Pool({
       ...settings,
       ...(tls === undefined ? {} : { ssl: tls as Pg.ClientConfig['ssl'] }),

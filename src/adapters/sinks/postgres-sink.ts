@@ -6,7 +6,7 @@
  * ledger says is committed was written once, and what was refused left nothing.
  */
 import { type EffectSink, type SideEffectClass } from '../../ports';
-import { type PostgresConnection } from '../stores/postgres-connection';
+import { type PostgresConnection } from '../postgres/postgres-connection';
 import { type SqlIsolation } from './ledger-transaction';
 import { ledgerMembers, type RunStatement, SqlLedger, type SqlOutcome, SqlRefusal } from './sql-ledger';
 

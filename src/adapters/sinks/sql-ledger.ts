@@ -8,7 +8,7 @@
  * cannot do harm: it will meet the ledger's row, or whoever comes after it will.
  */
 import { type DispatchOutcome, type EffectSink, type SinkAnswer, type SinkContext, type SinkItem } from '../../ports';
-import { type PostgresConnection } from '../stores/postgres-connection';
+import { type PostgresConnection } from '../postgres/postgres-connection';
 import { ledgerTables, type LedgerTables } from './effect-ledger';
 import { LedgerLookUp, type LedgerRow } from './ledger-look-up';
 import { probeLedger } from './ledger-probe';

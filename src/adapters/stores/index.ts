@@ -13,7 +13,8 @@ export {
   postgresStore,
   type PostgresStoreOptions,
 } from './postgres-store';
-export { type PostgresConnection, type PostgresLimits, type PostgresTls } from './postgres-connection';
+export { type PostgresConnection, type PostgresTls } from '../postgres/postgres-connection';
+export { type PostgresLimits } from './postgres-pool';
 export { migratePostgresStore, type PostgresMigrated, type PostgresMigrationOptions } from './postgres-migration';
 export { type S3Connection, type S3Credentials } from '../s3/s3-connection';
 export { isS3Address, parseS3Address } from './s3-address';

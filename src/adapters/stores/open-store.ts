@@ -8,7 +8,8 @@ import { statSync } from 'node:fs';
 import path from 'node:path';
 import { type ContentStore, type Store, StoreError } from '../../ports';
 import { fileStore } from './file-store';
-import { isPostgresAddress, shownPostgresAddress } from './postgres-address';
+import { isPostgresAddress } from '../postgres/postgres-address';
+import { shownPlace } from './postgres-place';
 import { migratePostgresStore, postgresStoreVersion } from './postgres-migration';
 import { postgresContentStore, postgresStore } from './postgres-store';
 import { isS3Address, parseS3Address } from './s3-address';
@@ -62,10 +63,10 @@ const POSTGRES: Kind = {
   journal: (address, options) => postgresStore({ connection: address, ...options }),
   contents: (address, options) => postgresContentStore({ connection: address, ...options }),
   contentsBeside: (address) => address, // a table of their own
-  shown: shownPostgresAddress,
+  shown: shownPlace,
   isThere: async (address) => (await postgresStoreVersion({ connection: address })) > 0,
   make: async (address, options) => void (await migratePostgresStore({ connection: address, ...options })),
-  contains: (outer, inner) => shownPostgresAddress(outer) === shownPostgresAddress(inner),
+  contains: (outer, inner) => shownPlace(outer) === shownPlace(inner),
 };
 
 const S3: Kind = {

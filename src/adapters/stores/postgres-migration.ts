@@ -5,9 +5,10 @@
  * newer version, and those of something else, are left alone.
  */
 import { StoreError } from '../../ports';
-import { checkedSchema, DEFAULT_SCHEMA, parsePostgresAddress } from './postgres-address';
-import { type PostgresConnection, type PostgresLimits, type Row, withConnection } from './postgres-connection';
+import { type PostgresConnection } from '../postgres/postgres-connection';
 import { postgresFault } from './postgres-fault';
+import { located } from './postgres-place';
+import { type PostgresLimits, type Row, withConnection } from './postgres-pool';
 import { grants, makeVersion, MIGRATIONS, OURS } from './postgres-schema';
 
 export interface PostgresMigrationOptions extends PostgresLimits {
@@ -58,17 +59,6 @@ export async function migratePostgresStore(options: PostgresMigrationOptions): P
   } catch (fault) {
     throw postgresFault(fault, 'the migration', named);
   }
-}
-
-export function located(options: { readonly connection: string | PostgresConnection; readonly schema?: string }): {
-  readonly connection: PostgresConnection;
-  readonly schema: string;
-} {
-  const given = typeof options.connection === 'string' ? { address: options.connection } : options.connection;
-  const { address, ...parts } = given;
-  const of = address === undefined ? null : parsePostgresAddress(address);
-  const schema = checkedSchema(options.schema ?? of?.schema ?? DEFAULT_SCHEMA);
-  return { connection: { ...of?.connection, ...parts }, schema };
 }
 
 type Run = (text: string, values?: readonly string[]) => Promise<readonly Row[]>;

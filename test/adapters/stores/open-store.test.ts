@@ -8,7 +8,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { openContentStore, openStore } from '../../../src/adapters/stores';
 import { contentsBeside, isFolderAddress, shownAddress, storeContains } from '../../../src/adapters/stores/open-store';
-import { parsePostgresAddress } from '../../../src/adapters/stores/postgres-address';
+import { parsePostgresAddress } from '../../../src/adapters/postgres/postgres-address';
 
 const PG = 'postgres://u:p@db.example.org:5433/app?schema=one&sslmode=verify-full';
 const S3 = 's3://bucket/a/b?endpoint=https://s3.example.org&region=eu-central-1';

@@ -6,27 +6,8 @@
  */
 import type * as Driver from 'pg';
 import { optionalPeer } from '../optional-peer';
+import { type PostgresConnection } from '../postgres/postgres-connection';
 import { type PostgresFault } from './postgres-fault';
-
-export interface PostgresConnection {
-  /** `postgres://user@host:5432/database?sslmode=verify-full`. What is named below wins over it; PG* variables fill in what is missing. */
-  readonly address?: string;
-  readonly host?: string;
-  readonly port?: number;
-  readonly database?: string;
-  readonly user?: string;
-  /** A function is asked at each new connection, so that short-lived passwords work. */
-  readonly password?: string | (() => string | Promise<string>);
-  /** `true` verifies the server against the system's authorities. */
-  readonly tls?: boolean | PostgresTls;
-}
-
-export interface PostgresTls {
-  readonly ca?: string | Uint8Array;
-  readonly cert?: string | Uint8Array;
-  readonly key?: string | Uint8Array;
-  readonly servername?: string;
-}
 
 export interface PostgresLimits {
   /** Most connections at once. @default 8 */

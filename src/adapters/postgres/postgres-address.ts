@@ -1,10 +1,9 @@
 /**
- * `postgres://user:password@host:port/database?schema=…&sslmode=…`: where a PostgreSQL store is, in one line.
+ * `postgres://user:password@host:port/database?schema=…&sslmode=…`: where a PostgreSQL server is, in one line.
  *
  * Invariant: an address is understood as a whole or refused; what is refused is never repeated, since it may hold a password.
  */
 import { readFileSync } from 'node:fs';
-import { StoreError } from '../../ports';
 import { type PostgresConnection, type PostgresTls } from './postgres-connection';
 
 export const DEFAULT_SCHEMA = 'countersign';
@@ -12,6 +11,11 @@ export const DEFAULT_SCHEMA = 'countersign';
 export interface PostgresAddress {
   readonly connection: PostgresConnection;
   readonly schema: string;
+}
+
+/** Its message says what is wrong, never what was given. */
+export class PostgresAddressError extends Error {
+  override readonly name = 'PostgresAddressError';
 }
 
 const SCHEME = /^postgres(?:ql)?:\/\//;
@@ -105,6 +109,6 @@ function decoded(text: string): string {
   }
 }
 
-function refused(why: string): StoreError {
-  return new StoreError('store_invalid_path', `the address of the PostgreSQL store ${why}; correct it`);
+function refused(why: string): PostgresAddressError {
+  return new PostgresAddressError(`the PostgreSQL address ${why}; correct it`);
 }
