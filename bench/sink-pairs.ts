@@ -96,7 +96,7 @@ export async function sinkPairs(
   const system = 'https://example.org/bench';
   const observation = { resourceType: 'Observation', status: 'final', code: { text: 'heart rate' } };
   pairs.push({
-    name: 'fhirSink (test server)',
+    name: 'fhirSink (test server, bare is fetch)',
     bare: async () => {
       const value = randomUUID();
       const reply = await fetch(`${fhir.url}/fhir/Observation`, {

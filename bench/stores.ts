@@ -32,7 +32,7 @@ interface Rounds {
   readonly hundred: number;
   readonly sends: number;
 }
-const FULL: Rounds = { creates: 640, one: 40, hundred: 7, sends: 100 };
+const FULL: Rounds = { creates: 400, one: 25, hundred: 4, sends: 60 };
 const QUICK: Rounds = { creates: 64, one: 5, hundred: 2, sends: 10 };
 
 interface Place {

@@ -11,7 +11,7 @@ export interface Step {
   readonly tells?: RegExp;
 }
 
-/** Every sink on journals in folders; on the other stores the two sinks that leave most to the engine. */
+/** Every sink on journals in folders; on each of the other stores one that leaves most to the engine, so that it ends in time. */
 const killMatrix = (name: string, options: readonly string[], limitMinutes: number): Step => ({
   name,
   run: ['npm', 'run', '--silent', 'kill-matrix', '--', ...options],
@@ -33,8 +33,8 @@ export const STEPS: readonly Step[] = [
     tells: /^\d+ passed, \d+ failed.*$/m,
   },
   killMatrix('kill-matrix', ['--systems'], 50),
-  killMatrix('kill-matrix-postgres-journal', ['--journal', 'postgres', '--sink', 'lookup,blind'], 20),
-  killMatrix('kill-matrix-s3-journal', ['--journal', 's3', '--sink', 'lookup,blind'], 20),
+  killMatrix('kill-matrix-postgres-journal', ['--journal', 'postgres', '--sink', 'blind'], 20),
+  killMatrix('kill-matrix-s3-journal', ['--journal', 's3', '--sink', 'lookup'], 20),
   { name: 'package', run: ['publint', 'run', '--strict'], limitMinutes: 5 },
   { name: 'entries', run: ['attw', '--pack', '.'], limitMinutes: 5 },
 ];
