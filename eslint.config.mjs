@@ -19,14 +19,14 @@ const ROOMS = [
   { room: 'src/ports.ts', inside: ['rules'], packages: '$^', says: "Ports import only rules' types." },
   {
     room: 'src/workflows',
-    inside: ['rules', 'workflows', 'activities/contract.ts'],
+    inside: ['rules', 'workflows', 'activities/contract.ts', 'activities/launch-contract.ts'],
     packages: '@temporalio/(workflow|common)$',
     says: 'Workflows import rules and the contract of activities, and run in the sandbox.',
     pure: true,
   },
   {
     room: 'src/workflow.ts',
-    inside: ['rules', 'workflows', 'activities/contract.ts'],
+    inside: ['rules', 'workflows', 'activities/contract.ts', 'activities/launch-contract.ts'],
     packages: '$^',
     says: "The entry for users' workflows goes into their bundle: it exports only what the sandbox can run.",
     pure: true,

@@ -9,6 +9,7 @@ export type { OrRef, Ref } from './rules/calls/ref';
 export { initJournal, type JournalMade } from './journal-init';
 export { eraseContents, type Erased, type EraseOptions } from './erase-contents';
 export type { ApprovalPolicy } from './activities/engine';
+export type { LauncherDefinition } from './activities/launchers';
 export type { ApprovalDeadline, ApprovalRule, DeadlineAction } from './rules/receipts/approval-rule';
 export {
   StoreError,

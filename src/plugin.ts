@@ -20,10 +20,15 @@ import type {
 } from '@temporalio/worker';
 import ms from 'ms';
 import { DRIVE_ACTIVITY, STAGE_ACTIVITY } from './activities/contract';
-import { createActivities } from './activities/drive-activity';
+import { createActivities, createEngine, type DriveOptions } from './activities/drive-activity';
 import type { ApprovalPolicy, EnginePoint } from './activities/engine';
 import { Journal } from './activities/journal';
+import { carriersOver, createLaunchActivities, createLaunchEngine } from './activities/launch-activity';
+import { LAUNCH_ACTIVITY, SETTLE_ACTIVITY, STAGE_LAUNCH_ACTIVITY } from './activities/launch-contract';
+import type { LaunchEngine, LaunchPoint } from './activities/launch-engine';
+import { Launchers, type LauncherDefinition } from './activities/launchers';
 import { Registry, type Effects } from './activities/registry';
+import { workerDoors } from './activities/worker-door';
 import { openTelemetrySpans } from './adapters/spans/open-telemetry';
 import { developmentReviewers } from './development-reviewers';
 import { initJournal } from './journal-init';
@@ -49,46 +54,65 @@ export interface CountersignPluginOptions {
   readonly reviewers?: Reviewers;
   /** Make the journal when it is not there yet. For development only: a mistyped path would start a new journal. @default false */
   readonly development?: boolean;
+  /** Who starts the workers of authorized launches, by provider and model; see `countersign/launchers`. @default nobody */
+  readonly launchers?: readonly LauncherDefinition[];
+  /** Roles that may authorize a launch. @default any that a reviewer's key holds */
+  readonly launchRoles?: readonly string[];
   /** @internal */
   readonly at?: (point: EnginePoint) => void | Promise<void>;
+  /** @internal */
+  readonly atLaunch?: (point: LaunchPoint) => void | Promise<void>;
 }
+
+const ACTIVITIES = [DRIVE_ACTIVITY, STAGE_ACTIVITY, LAUNCH_ACTIVITY, SETTLE_ACTIVITY, STAGE_LAUNCH_ACTIVITY];
 
 export class CountersignPlugin implements WorkerPlugin, BundlerPlugin, ClientPlugin {
   readonly name = 'CountersignPlugin';
   private readonly registry: Registry;
+  private readonly launchers: Launchers;
+  private launching: LaunchEngine | null = null;
   private readonly running = new Set<Worker>();
 
   constructor(private readonly options: CountersignPluginOptions) {
     this.registry = new Registry(options.effects ?? []);
+    this.launchers = new Launchers(options.launchers ?? []);
   }
 
   configureWorker(options: WorkerOptions): WorkerOptions {
     refuseTwoSdkCopies();
-    for (const name of [DRIVE_ACTIVITY, STAGE_ACTIVITY]) {
+    for (const name of ACTIVITIES) {
       if (options.activities === undefined || !(name in options.activities)) continue;
       throw new Error(`An activity named "${name}" is already registered; add CountersignPlugin once only.`);
     }
-    const { store, contents, policy, development, at } = this.options;
+    const { store, contents, policy, development, at, launchRoles, atLaunch } = this.options;
     const reviewers = this.options.reviewers ?? (development === true ? developmentReviewers() : undefined);
     const spans = openTelemetrySpans();
-    const ours = createActivities(
-      {
-        store,
-        contents,
-        effects: [],
-        measured: metricsAreExported(),
-        ...(spans === undefined ? {} : { spans }),
-        shuttingDown: () => [...this.running].some((worker) => worker.getState() !== 'RUNNING'),
-        ...(policy === undefined ? {} : { policy }),
-        ...(reviewers === undefined ? {} : { reviewers }),
-        ...(at === undefined ? {} : { at }),
-      },
-      this.registry,
-    );
+    const shared: DriveOptions = {
+      store,
+      contents,
+      effects: [],
+      measured: metricsAreExported(),
+      ...(spans === undefined ? {} : { spans }),
+      shuttingDown: () => [...this.running].some((worker) => worker.getState() !== 'RUNNING'),
+      ...(policy === undefined ? {} : { policy }),
+      ...(reviewers === undefined ? {} : { reviewers }),
+      ...(at === undefined ? {} : { at }),
+    };
+    const engine = createEngine(shared, this.registry);
+    this.launching = createLaunchEngine(engine, {
+      launchers: this.launchers,
+      ...(launchRoles === undefined ? {} : { launchRoles }),
+      ...(atLaunch === undefined ? {} : { atLaunch }),
+    });
+    const ours = { ...createActivities(shared, engine), ...createLaunchActivities(this.launching) };
     return {
       ...options,
       activities: { ...options.activities, ...ours },
-      shutdownGraceTime: Math.max(toMs(options.shutdownGraceTime, 0), this.registry.longestDeadlineMs),
+      shutdownGraceTime: Math.max(
+        toMs(options.shutdownGraceTime, 0),
+        this.registry.longestDeadlineMs,
+        this.launchers.longestDeadlineMs,
+      ),
       // Cancellation reaches an activity with its heartbeats: they must not be held back for longer than a moment.
       maxHeartbeatThrottleInterval: Math.min(toMs(options.maxHeartbeatThrottleInterval, 1_000), 1_000),
     };
@@ -112,12 +136,26 @@ export class CountersignPlugin implements WorkerPlugin, BundlerPlugin, ClientPlu
     else if (this.registry.sinks.size > 0) await named('journal', () => new Journal(store).id());
     if (this.registry.sinks.size > 0) await named('content store', () => contents.read('reachable'));
     for (const sink of this.registry.sinks) await sink.probe?.();
+    const closings = await this.listen(worker);
     this.running.add(worker);
     try {
       await next(worker);
     } finally {
       this.running.delete(worker);
+      await Promise.all(closings.map((close) => close()));
     }
+  }
+
+  /** Workers of launches that come back by themselves, also those that another process started. */
+  private async listen(worker: Worker): Promise<readonly (() => Promise<void>)[]> {
+    const { launching } = this;
+    if (launching === null) return [];
+    const doors = workerDoors(
+      launching,
+      carriersOver(() => worker.client),
+    );
+    const listening = [...this.launchers.all].map((launcher) => launcher.listen?.(doors));
+    return (await Promise.all(listening)).filter((close) => close !== undefined);
   }
 }
 

@@ -22,6 +22,14 @@ export {
   type PlanStatus,
 } from './workflows/messages';
 export { proxyEffects } from './workflows/proxy-effects';
+export { authorizedJob } from './workflows/authorized-job';
+export {
+  authorizedLaunch,
+  type AuthorizedLaunchOptions,
+  type LaunchEnd,
+  type LaunchToAuthorize,
+} from './workflows/authorized-launch';
+export { jobStatusQuery, submitUpdate, type AuthorizedJobInput, type JobStatus } from './workflows/job-messages';
 export { runPlan, type AuthorPlan, type AuthorPlanOutcome } from './workflows/run-plan';
 export type { ProxyOptions } from './workflows/calls';
 export type { CallName, CancelledDetails, RejectedDetails } from './workflows/call-outcome';

@@ -83,6 +83,14 @@ export class Contents {
     return bytes === null ? null : decode(bytes);
   }
 
+  /** Keeps which run a launch is; answers the one that was kept first. */
+  async settleLaunch(captureId: string, runId: string): Promise<string> {
+    const outcome = await this.store.create(`launches/${captureId}`, encoder.encode(runId));
+    if (outcome !== 'conflict') return runId;
+    const bytes = await this.read(`launches/${captureId}`);
+    return bytes === null ? runId : decode(bytes);
+  }
+
   /** The first of the entries that is there, once its bytes are those of the digest. */
   private async text(paths: readonly string[], digest: string): Promise<string | null> {
     for (const path of paths) {

@@ -69,8 +69,7 @@ export function createEngine(
   };
 }
 
-export function createActivities(options: DriveOptions, registry?: Registry): CountersignActivities {
-  const engine = createEngine(options, registry);
+export function createActivities(options: DriveOptions, engine = createEngine(options)): CountersignActivities {
   return {
     [STAGE_ACTIVITY]: (request) => stageFor(Context.current(), engine, request),
     async [DRIVE_ACTIVITY](request) {

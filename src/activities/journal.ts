@@ -9,6 +9,7 @@
  *   <run>/epochs/000001
  *   <run>/sends/<key>/0001, 0001.end
  *   <run>/receipts, resolutions, lineages; claims/    (`ReceiptFiles`)
+ *   <run>/jobs/<job>/                                 (`JobFiles`)
  */
 import {
   RecoveryCheckpoint,
@@ -41,6 +42,7 @@ import {
 } from '../rules/sends/slot';
 import { deriveNext, witnessFromBytes, witnessToText, type Witness } from '../rules/sends/witness';
 import { Entries, type Entry, type Owed } from './entries';
+import { JobFiles } from './job-files';
 import { ReceiptFiles } from './receipt-files';
 import { retiredChain } from './retired-chain';
 
@@ -97,6 +99,11 @@ export class Journal {
   /** What people said about one run. */
   receipts(runId: string): ReceiptFiles {
     return new ReceiptFiles(this.entries, runId);
+  }
+
+  /** One authorized launch. */
+  job(runId: string, jobId: string): JobFiles {
+    return new JobFiles(this.entries, runId, jobId);
   }
 
   /** The random id of this journal; refuses a folder that `journal init` never made. */

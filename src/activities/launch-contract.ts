@@ -1,0 +1,112 @@
+/**
+ * What a job's workflow and its activities say to each other. Invariant: wire types only; everything here stands in a Temporal
+ * history, so nothing here is content, and no credential.
+ */
+import type { Dict } from '../rules/fields';
+import type { JobOutcome } from '../rules/launches/job-outcome';
+import type { RefusalCode } from '../rules/refusal';
+import type { JobReason } from '../rules/verification/job-states';
+
+/** Claims and launches, in one execution; never tried again. */
+export const LAUNCH_ACTIVITY = 'countersign.launch';
+/** Reads, closes and ends in the journal; may run any number of times. */
+export const SETTLE_ACTIVITY = 'countersign.settle';
+/** The local activity that makes an author's launch an order without content. */
+export const STAGE_LAUNCH_ACTIVITY = 'countersign.stage_launch';
+
+/** How a job's workflow is told that something about it stands in the journal. */
+export const SUBMIT_UPDATE = 'submit';
+export const JOB_CHANGED_SIGNAL = 'job_changed';
+
+/** What the journal holds of a job. */
+export interface JobFacts {
+  /** `none`: nobody has taken the slot yet. `closed`: nobody ever will. */
+  readonly slot: 'none' | 'closed' | 'begun';
+  readonly owner: string | null;
+  /** Unix milliseconds, by the clock of the owner. */
+  readonly taken_at: number | null;
+  /** How the launch ended; null while nobody has said it. */
+  readonly end: 'acked' | 'refused' | 'not_sent' | null;
+  readonly code: string | null;
+  readonly outcome: Outcome | null;
+}
+export type Outcome =
+  | { readonly outcome: 'submitted'; readonly submission: string }
+  | {
+      readonly outcome: 'ended';
+      readonly reason: Extract<JobOutcome, { outcome: 'ended' }>['reason'];
+      readonly refusal: string | null;
+    };
+
+export interface LaunchRequest {
+  readonly order: Dict;
+  /** The journal that this history belongs to; null until the first answer. */
+  readonly journal_id: string | null;
+  /** A launch receipt as compact JWS. */
+  readonly receipt: string;
+  /** Longest time that the launch may take here. */
+  readonly lease_ms: number;
+}
+
+export type LaunchResult = { readonly journal_id: string } & (
+  | {
+      /** This very execution took the slot, and launched or did not, as the facts say. */
+      readonly status: 'claimed';
+      readonly facts: JobFacts;
+    }
+  /** Somebody else has, or had, the slot, or the job is over. Nothing was launched here. */
+  | { readonly status: 'taken'; readonly facts: JobFacts }
+  /** Nothing was launched, and nothing will be on this receipt. */
+  | {
+      readonly status: 'turned_down';
+      readonly reason: Extract<
+        JobReason,
+        'authorization_expired' | 'authorization_invalid' | 'context_integrity_failed'
+      >;
+      readonly code: RefusalCode;
+      readonly message: string;
+    }
+  /** Nothing was launched here; another worker, or a later try, may. */
+  | { readonly status: 'not_here'; readonly code: RefusalCode; readonly message: string }
+);
+
+export interface SettleRequest {
+  readonly order: Dict;
+  readonly journal_id: string | null;
+  readonly does:
+    | { readonly does: 'look' }
+    /** Takes the slot for nobody, unless somebody has it. */
+    | { readonly does: 'close' }
+    /** Ends the job without a submission, unless it came to something before. */
+    | ({ readonly does: 'end' } & Omit<Extract<Outcome, { outcome: 'ended' }>, 'outcome'>);
+}
+
+export interface SettleResult {
+  readonly journal_id: string;
+  readonly facts: JobFacts;
+  /** Whether what was submitted is still in the content store, unchanged; null while nothing was. */
+  readonly stored: 'intact' | 'broken' | null;
+}
+
+export interface StageLaunchRequest {
+  readonly origin: string;
+  readonly id: string;
+  readonly provider: string;
+  readonly model: string;
+  readonly cost_ceiling: number;
+  readonly content_boundary: string;
+  /** Content, or a Ref. The input of a local activity stands in no history. */
+  readonly context: unknown;
+}
+
+export interface StagedLaunch {
+  readonly journal_id: string;
+  readonly order: Dict;
+}
+
+/** The activities that the workflows of launches call. */
+export interface LaunchActivities {
+  [LAUNCH_ACTIVITY](request: LaunchRequest): Promise<LaunchResult>;
+  [SETTLE_ACTIVITY](request: SettleRequest): Promise<SettleResult>;
+  [STAGE_LAUNCH_ACTIVITY](request: StageLaunchRequest): Promise<StagedLaunch>;
+}

@@ -1,0 +1,194 @@
+/**
+ * Claim and launch, in one execution. Invariant: nothing is launched unless this very execution created the job's one slot, under
+ * a receipt that counts at that moment; whoever finds the slot taken launches nothing, and what came of the launch is then told
+ * by the journal alone.
+ */
+import type { LaunchOutcome } from '../ports';
+import { jobWorkflowId, orderDigest, orderFromRecord, type JobOrder } from '../rules/launches/job-order';
+import { credentialDigest, credentialOf } from '../rules/launches/worker-pass';
+import { actionDigest } from '../rules/receipts/claims';
+import { findKey, type Jwks } from '../rules/receipts/jwks';
+import { decodeReceipt, receiptDigest } from '../rules/receipts/jws';
+import { admittedLaunch, type LaunchReceipt } from '../rules/receipts/launch-receipt';
+import { claimToText, nonceName } from '../rules/receipts/nonce-claim';
+import { Refusal } from '../rules/refusal';
+import { safeCode, type SendEnd, type SlotRecord } from '../rules/sends/slot';
+import type { JobFiles } from './job-files';
+import type { LaunchRequest, LaunchResult } from './launch-contract';
+import type { Carriers, LaunchCaller, LaunchEngine } from './launch-engine';
+import { endJob, workerDoors } from './worker-door';
+
+export async function launch(
+  engine: LaunchEngine,
+  caller: LaunchCaller,
+  carriers: Carriers,
+  request: LaunchRequest,
+): Promise<LaunchResult> {
+  const started = engine.now();
+  const order = orderFromRecord(request.order);
+  refuseStranger(order, caller);
+  const journalId = await engine.journal.id();
+  const at = { journal_id: journalId };
+  if (request.journal_id !== null && request.journal_id !== journalId) {
+    const message = 'this worker writes another journal than the one this history belongs to';
+    return { ...at, journal_id: request.journal_id, status: 'not_here', code: 'wrong_journal', message };
+  }
+  const files = engine.journal.job(order.runId, order.jobId);
+  const before = await files.facts();
+  if (before.outcome !== null || before.slot !== 'none') return { ...at, status: 'taken', facts: before };
+
+  const launcher = engine.launchers.find(order.provider, order.model);
+  if (launcher === null) {
+    const message = 'this worker has no launcher of that provider and model; define it in the plugin';
+    return { ...at, status: 'not_here', code: 'no_adapter', message };
+  }
+  // No decision compares the clocks of two machines; for expiry, the later of the two counts.
+  const now = (): number => Math.max(engine.now(), caller.scheduledAt);
+  const admitted = await admission(engine, files, order, journalId, request.receipt, now());
+  if ('status' in admitted) return { ...at, ...admitted };
+  const { receipt, held } = admitted;
+  const integrity = await contextFault(engine, order);
+  if (integrity !== null) return { ...at, status: 'turned_down', reason: 'context_integrity_failed', ...integrity };
+
+  await engine.atLaunch?.('claiming');
+  const owner = engine.newOwner();
+  const credential = credentialOf(order.runId, order.jobId, engine.newSecret());
+  const deadlineMs = Math.min(launcher.deadlineMs, Math.max(1, request.lease_ms - (engine.now() - started)));
+  const slot = slotOf(order, owner, now(), deadlineMs);
+  const answer = await files.claim({
+    order,
+    nonce: nonceOf(receipt),
+    receipt: held ? null : { token: receipt.token, key: receipt.key, receivedAt: engine.now() },
+    slot,
+    pass: { jobId: order.jobId, owner, credentialDigest: credentialDigest(credential) },
+  });
+  if (answer === 'taken' || answer === 'other_receipt') return { ...at, status: 'taken', facts: await files.facts() };
+  if (answer !== 'ours') return { ...at, status: 'turned_down', ...CLAIM_REFUSED[answer] };
+
+  await engine.atLaunch?.('claimed');
+  const end: EndOf = (ended) =>
+    files.end({ owner, code: null, externalId: null, resultDigest: null, retryAfterMs: null, ...ended });
+  // The clock kept running while this process did not: an authorization that has expired is not used.
+  if (now() >= receipt.expiresAt) {
+    await end({ outcome: 'not_sent' });
+    await files.settle({ outcome: 'ended', jobId: order.jobId, reason: 'authorization_expired', refusal: null });
+    return { ...at, status: 'claimed', facts: await files.facts() };
+  }
+  const door = workerDoors(engine, carriers)(credential);
+  const exited = (): void => {
+    endJob(files, carriers, order.jobId, 'worker_exited_before_submission').catch(() => undefined);
+  };
+  const { jobId, role, provider, model, contextDigest } = order;
+  let outcome: LaunchOutcome | null = null;
+  try {
+    outcome = await engine.withDeadline(deadlineMs, (signal) =>
+      launcher.launch(
+        { jobId, role, provider, model, contextDigest },
+        { signal, deadlineMs, credential, door, exited },
+      ),
+    );
+  } catch {
+    // Unknown: it threw, or overran its deadline. No end is written, and nobody tries again.
+  }
+  await engine.atLaunch?.('launched');
+  await writeEnd(end, outcome);
+  await engine.atLaunch?.('launch_ended');
+  return { ...at, status: 'claimed', facts: await files.facts() };
+}
+
+type TurnedDown = Omit<Extract<LaunchResult, { status: 'turned_down' }>, 'journal_id' | 'status'>;
+type EndOf = (ended: Partial<SendEnd> & Pick<SendEnd, 'outcome'>) => Promise<void>;
+
+const CLAIM_REFUSED: Record<'other_order' | 'nonce_used', TurnedDown> = {
+  other_order: {
+    reason: 'authorization_invalid',
+    code: 'record_conflict',
+    message: 'this job is already known under another order; nothing is replaced',
+  },
+  nonce_used: {
+    reason: 'authorization_invalid',
+    code: 'receipt_replayed',
+    message: 'the receipt uses a nonce that was used for another decision; sign again',
+  },
+};
+
+/** Anyone in the namespace can call an activity; only the job's own workflow may launch it. */
+function refuseStranger({ jobId }: JobOrder, { workflowId }: LaunchCaller): void {
+  if (workflowId === jobWorkflowId(jobId)) return;
+  throw new Refusal('not_the_plans_workflow', `only the workflow ${jobWorkflowId(jobId)} may launch this job`);
+}
+
+type Admission =
+  | { readonly receipt: LaunchReceipt; readonly held: boolean }
+  | ({ readonly status: 'turned_down' } & TurnedDown)
+  | { readonly status: 'not_here'; readonly code: Refusal['code']; readonly message: string };
+
+async function admission(
+  engine: LaunchEngine,
+  files: JobFiles,
+  order: JobOrder,
+  journalId: string,
+  token: string,
+  now: number,
+): Promise<Admission> {
+  const stored = await files.receipt();
+  const authorizer = await files.authorizer();
+  try {
+    const keys = await keysFor(engine, token);
+    const held = stored === null ? null : receiptDigest(stored.token);
+    const roles = engine.launchRoles === null ? {} : { roles: engine.launchRoles };
+    const receipt = admittedLaunch(token, { now, keys, journalId, launch: order, authorizer, held, ...roles });
+    return { receipt, held: held !== null };
+  } catch (fault) {
+    if (!(fault instanceof Refusal)) throw fault;
+    const { code, message } = fault;
+    if (code === 'reviewers_unavailable') return { status: 'not_here', code, message };
+    const reason = code === 'receipt_expired' ? 'authorization_expired' : 'authorization_invalid';
+    return { status: 'turned_down', reason, code, message };
+  }
+}
+
+/** A key that was added a moment ago is looked for once more. */
+async function keysFor({ reviewers }: LaunchEngine, token: string): Promise<Jwks> {
+  if (reviewers === null) return { keys: [], digest: '' };
+  const keys = await reviewers.load();
+  const { kid } = decodeReceipt(token);
+  return findKey(keys, kid) === null ? reviewers.load(kid) : keys;
+}
+
+async function contextFault(
+  engine: LaunchEngine,
+  { contextDigest }: JobOrder,
+): Promise<Pick<TurnedDown, 'code' | 'message'> | null> {
+  try {
+    await engine.contents.content(contextDigest);
+    return null;
+  } catch (fault) {
+    if (!(fault instanceof Refusal) || fault.code !== 'content_missing') throw fault;
+    return { code: fault.code, message: fault.message };
+  }
+}
+
+function nonceOf({ claims, key }: LaunchReceipt): readonly [string, string] {
+  const text = claimToText({ nonce: claims.jti, runId: claims.runId, lineage: 0, actionDigest: actionDigest(claims) });
+  return [`claims/${nonceName(key.kid, claims.jti)}.json`, text];
+}
+
+/** The slot of a job belongs to no lineage; what stands in the place of a head is the order that it was taken for. */
+export function slotOf(order: JobOrder, owner: string, openedAt: number, deadlineMs: number): SlotRecord {
+  const head = { lineage: 0, sequence: 0, digest: orderDigest(order) };
+  return { state: 'begun', owner, epoch: 0, head, openedAt, deadlineMs, settleMs: 0 };
+}
+
+async function writeEnd(end: EndOf, outcome: LaunchOutcome | null): Promise<void> {
+  switch (outcome?.outcome) {
+    case 'started':
+      return end({ outcome: 'acked' });
+    case 'refused':
+      return end({ outcome: 'refused', code: safeCode(String(outcome.code)) });
+    case 'not_launched':
+      return end({ outcome: 'not_sent' });
+    default:
+      return; // unknown
+  }
+}

@@ -1,0 +1,47 @@
+/**
+ * Staging of a launch: an author's context becomes a digest, and the call an order without content. Invariant: it may run any
+ * number of times and answers the same; a call that is known with another context, or other terms, is refused.
+ */
+import { refDigest, resolveRefs } from '../rules/calls/ref';
+import { captureIdOf, orderOfCall, type LaunchCall } from '../rules/launches/launch-call';
+import { orderToRecord } from '../rules/launches/job-order';
+import { Refusal } from '../rules/refusal';
+import { CONTENT_BOUNDARIES } from '../rules/verification/names';
+import type { Engine } from './engine';
+import type { StagedLaunch, StageLaunchRequest } from './launch-contract';
+
+type Stores = Pick<Engine, 'journal' | 'contents'>;
+
+export async function stageLaunch(
+  { journal, contents }: Stores,
+  workflowId: string,
+  request: StageLaunchRequest,
+): Promise<StagedLaunch> {
+  const { origin, id, provider, model } = request;
+  const contentBoundary = CONTENT_BOUNDARIES.find((one) => one === request.content_boundary);
+  if (contentBoundary === undefined) {
+    throw new Refusal('invalid_arguments', `must be one of ${CONTENT_BOUNDARIES.join(', ')}`, 'content_boundary');
+  }
+  const call: LaunchCall = { origin, workflowId, id };
+  const captureId = captureIdOf(call);
+  const contextDigest = await digestOf(contents, captureId, request.context);
+  const order = orderOfCall(call, {
+    provider,
+    model,
+    contentBoundary,
+    costCeiling: request.cost_ceiling,
+    contextDigest,
+  });
+  if ((await contents.settleLaunch(captureId, order.runId)) !== order.runId) {
+    throw new Refusal('plan_conflict', 'this launch is already known with other arguments; use another id', 'id');
+  }
+  return { journal_id: await journal.id(), order: orderToRecord(order) };
+}
+
+/** A Ref as a whole is the digest that it names; anything else is kept under a salt of the call, so that it is one digest. */
+async function digestOf(contents: Engine['contents'], captureId: string, context: unknown): Promise<string> {
+  const named = typeof context === 'object' && context !== null ? refDigest(context) : null;
+  if (named !== null) return named;
+  const whole = await resolveRefs(context, (digest) => contents.content(digest));
+  return contents.putResult(captureId, 'context', whole);
+}
