@@ -5,6 +5,7 @@
 import { CommanderError } from 'commander';
 import { isGrpcServiceError, WorkflowFailedError, WorkflowNotFoundError } from '@temporalio/client';
 import { ApplicationFailure, CancelledFailure, TerminatedFailure, TimeoutFailure } from '@temporalio/common';
+import { MissingPeerError } from '../adapters/optional-peer';
 import { CustodyError } from '../adapters/reviewers';
 import { AnchorError } from '../anchor';
 import { StoreError } from '../ports';
@@ -46,6 +47,7 @@ export function failureOf(fault: unknown): Failure {
   if (fault instanceof StoreError) return { ...bare(fault.code, fault.message), exit: STORE_EXITS[fault.code] };
   if (fault instanceof CustodyError) return { ...bare(fault.code, fault.message), exit: CUSTODY_EXITS[fault.code] };
   if (fault instanceof AnchorError) return { ...bare(fault.code, fault.message), exit: ANCHOR_EXITS[fault.code] };
+  if (fault instanceof MissingPeerError) return { ...bare(fault.code, fault.message), exit: 'no_adapter' };
   if (fault instanceof RecoveryError) {
     const message = `the journal of this run is refused by the recovery contract: ${fault.message}`;
     return { code: fault.code, message, field: fault.fieldName, exit: 'denied' };

@@ -8,7 +8,10 @@ import { StoreError, type StoreErrorCode } from '../../ports';
 
 type Meaning = readonly [code: StoreErrorCode, why: string];
 
-const LOST: Meaning = ['store_unavailable', 'the connection was lost; check the server, then repeat'];
+const LOST: Meaning = [
+  'store_unavailable',
+  'the server cannot be reached, or the connection to it was lost; check both, then repeat',
+];
 const REFUSED: Meaning = [
   'store_permission_denied',
   'the server refused this user; check its password and pg_hba.conf',
