@@ -20,8 +20,10 @@ export const ARRIVAL_EVENTS = [
   /** A look-up asked for this key. */
   'looked_up',
 ] as const;
+/** What became of a request. */
 export type ArrivalEvent = (typeof ARRIVAL_EVENTS)[number];
 
+/** One request as a counting server saw it come. */
 export interface Arrival {
   readonly seq: number;
   readonly event: ArrivalEvent;
@@ -33,6 +35,7 @@ export interface Arrival {
   readonly atMs: number;
 }
 
+/** What a server has counted under one key. */
 export interface KeyCounts {
   readonly collection: string;
   readonly key: string;
@@ -44,6 +47,7 @@ export interface KeyCounts {
   lookups: number;
 }
 
+/** What a server has counted in all. */
 export interface Counts {
   readonly writes: number;
   readonly received: number;

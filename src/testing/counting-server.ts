@@ -20,7 +20,9 @@ import {
   type WriteDone,
 } from './sink-server';
 
+/** What a counting sink can and cannot do. */
 export const COUNTING_MODES = ['enforcing', 'lookup', 'blind'] as const;
+/** One of `COUNTING_MODES`. */
 export type CountingMode = (typeof COUNTING_MODES)[number];
 
 interface Row {

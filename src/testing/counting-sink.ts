@@ -14,6 +14,7 @@ import {
 } from '../ports';
 import { type CountingMode } from './counting-server';
 
+/** Which server, in which mode; times are in milliseconds. */
 export interface CountingSinkOptions {
   /** Where the counting server listens. */
   readonly url: string;
@@ -55,6 +56,7 @@ function toAnswer(wire: Record<string, unknown>): SinkAnswer {
   }
 }
 
+/** A sink that writes to a counting server. */
 export function countingSink(options: CountingSinkOptions): EffectSink {
   const { url, mode, deadlineMs = 1000, settleMs = 2500, maxSockets = 64 } = options;
   const http = new HttpExchange({ maxSockets });

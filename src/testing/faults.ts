@@ -40,7 +40,9 @@ const FAULTS = {
   drop_filter: { on: 'lookup', needs: [] },
 } as const satisfies Record<string, { on: FaultTarget; needs: readonly ('delayMs' | 'status')[] }>;
 
+/** One of `FAULT_KINDS`. */
 export type FaultKind = keyof typeof FAULTS;
+/** What the test servers can do wrong on demand. */
 export const FAULT_KINDS = Object.keys(FAULTS) as readonly FaultKind[];
 
 /** One programmed fault. */

@@ -20,11 +20,13 @@ import {
   type WriteDone,
 } from './sink-server';
 
+/** A FHIR server in this process that counts what is written under each key. */
 export interface FhirServer extends SinkServer {
   /** The FHIR base: `url` + `/fhir`. */
   readonly baseUrl: string;
 }
 
+/** Where it listens and what it does wrong. */
 export interface FhirServerOptions extends SinkServerOptions {
   /** Left out, identifier searches find nothing, as in a router that was not told the definitions. @default true */
   readonly withDefinitions?: boolean;
@@ -260,6 +262,7 @@ const CAPABILITIES = {
   rest: [{ mode: 'server' }],
 };
 
+/** Starts it on 127.0.0.1, on a free port unless one is given. */
 export async function startFhirServer(options: FhirServerOptions = {}): Promise<FhirServer> {
   const fhir = startEmbeddedFhir({ withDefinitions: options.withDefinitions ?? true });
   let base = '';

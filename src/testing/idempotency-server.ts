@@ -37,6 +37,7 @@ function parseKey(header: string | string[] | undefined): string | null {
   return match?.[1]?.replace(/\\(["\\])/g, '$1') ?? null;
 }
 
+/** Starts a service with idempotency keys on 127.0.0.1, on a free port unless one is given. */
 export async function startIdempotencyServer(options: SinkServerOptions = {}): Promise<SinkServer> {
   const operations = new Map<string, Operation>();
   let rows = 0;

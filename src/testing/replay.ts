@@ -8,6 +8,7 @@ import type { Store } from '../ports';
 import { readChains, type ProvenChain } from '../verify/history-chain';
 import { historiesIn, readHistory, type ReadableHistory, type RecordedHistory } from './history-file';
 
+/** Which histories are replayed, and against which journal. */
 export interface ReplayAndVerifyOptions extends ReplayWorkerOptions {
   /** A folder of JSON files, or the histories themselves. */
   readonly histories: string | Iterable<RecordedHistory> | AsyncIterable<RecordedHistory>;
@@ -22,6 +23,7 @@ export interface ReplayFailure {
   readonly message: string;
 }
 
+/** What was replayed and verified. */
 export interface ReplayReport {
   /** Histories that were replayed. */
   readonly replayed: number;

@@ -44,6 +44,7 @@ export interface SinkRequest {
   ): Promise<void>;
 }
 
+/** A test server of sinks: its address, what it counted, and its end. */
 export interface SinkServer {
   /** `http://127.0.0.1:PORT`, without a slash at the end. */
   readonly url: string;
@@ -54,6 +55,7 @@ export interface SinkServer {
   close(): Promise<void>;
 }
 
+/** Where it listens. */
 export interface SinkServerOptions {
   /** @default 0, a free one */
   readonly port?: number;

@@ -14,6 +14,7 @@ export interface StoreHarness {
   close(): Promise<void>;
 }
 
+/** One case for a store, as a test runner runs it: it throws when the store does not keep it. */
 export interface ConformanceCase {
   readonly name: string;
   run(): Promise<void>;

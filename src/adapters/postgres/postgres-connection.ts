@@ -5,6 +5,7 @@
  */
 import { parsePostgresAddress } from './postgres-address';
 
+/** A server, as an address or by its parts; what neither says comes from the PG* variables. */
 export interface PostgresConnection {
   /** `postgres://user@host:5432/database?sslmode=verify-full`. What is named below wins over it; PG* variables fill in what is missing. */
   readonly address?: string;
@@ -18,6 +19,7 @@ export interface PostgresConnection {
   readonly tls?: boolean | PostgresTls;
 }
 
+/** Certificates and keys are PEM. @default the authorities of Node */
 export interface PostgresTls {
   readonly ca?: string | Uint8Array;
   readonly cert?: string | Uint8Array;

@@ -12,6 +12,7 @@ export interface S3Credentials {
   readonly expiration?: Date;
 }
 
+/** A bucket, the server that has it, and how to get in. */
 export interface S3Connection {
   readonly bucket: string;
   /** Folder inside the bucket, without slashes around it. @default the whole bucket */

@@ -15,6 +15,7 @@ import { parseSinkAnswer } from './sink-answer';
 import { SinkError, type SinkErrorCode, type SinkErrorContext } from './sink-error';
 import { fillTemplate } from './template';
 
+/** What is run and how its exit codes and output are read; times are in milliseconds. */
 export interface CommandSinkOptions {
   /** What errors call this sink. */
   readonly name: string;
@@ -77,6 +78,7 @@ function parseObject(text: string): Record<string, unknown> | null {
   }
 }
 
+/** A program that is run once for each effect, and once for each look-up where it has one. Throws where the options cannot be kept. */
 export function commandSink(options: CommandSinkOptions): EffectSink {
   const { name: sink, lookup, deadlineMs = 30_000, killGraceMs = 2000, settleMs = 2000 } = options;
   const inherited = (options.passEnv ?? ['PATH']).flatMap((name) => {

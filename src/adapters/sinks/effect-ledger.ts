@@ -29,6 +29,7 @@ export function ledgerTables(schema: string = DEFAULT_LEDGER_SCHEMA): LedgerTabl
   return { effect: `${quoted(schema)}.effect`, outcome: `${quoted(schema)}.effect_outcome` };
 }
 
+/** Where the ledger of a SQL sink stands. */
 export interface LedgerDdlOptions {
   /** @default 'countersign' */
   readonly schema?: string;
@@ -64,6 +65,7 @@ export function postgresLedgerDdl({ schema = DEFAULT_LEDGER_SCHEMA, role }: Ledg
   return statements.map((statement) => `${statement};\n`).join('');
 }
 
+/** Where a ledger is to be made, and as whom. */
 export interface MigrateOptions extends LedgerDdlOptions {
   /** As somebody who may make schemas; a sink needs less. */
   readonly connection: string | PostgresConnection;

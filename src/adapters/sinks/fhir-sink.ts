@@ -19,6 +19,7 @@ import { probeFhir } from './fhir-probe';
 import { marksBelow } from './fhir-resource';
 import { FhirWriter } from './fhir-write';
 
+/** Which server, in which mode, and what is claimed for it; times are in milliseconds. */
 export interface FhirSinkOptions extends FhirPlace {
   readonly mode: FhirMode;
   /** A URI that you own; keys and digests are stored under systems below it. Never change it while plans are open. */
@@ -37,6 +38,7 @@ export interface FhirSinkOptions extends FhirPlace {
   readonly settleMs?: number;
 }
 
+/** A FHIR R4 server, one resource or one transaction for each effect. Needs nothing but Node. */
 export function fhirSink(options: FhirSinkOptions): EffectSink {
   const { mode, transactions = false, deadlineMs = 10_000 } = options;
   const client = new FhirClient(options);

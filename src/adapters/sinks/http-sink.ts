@@ -30,6 +30,7 @@ export interface HttpSinkReply {
   readonly json: Record<string, unknown> | null;
 }
 
+/** How the service is asked and what its answers mean; times are in milliseconds. */
 export interface HttpSinkOptions {
   /** What errors call this sink. */
   readonly name: string;
@@ -135,6 +136,7 @@ function defaultExternalId({ json, headers }: HttpSinkReply): string | null {
   return typeof id === 'string' || typeof id === 'number' ? String(id) : (headers.location ?? null);
 }
 
+/** An HTTP service that takes JSON, with the key in a header. Needs nothing but Node. */
 export function httpSink(options: HttpSinkOptions): EffectSink {
   const { name: sink, lookup, repeats = 'replays', mismatchStatus = 422 } = options;
   const http = new HttpExchange({

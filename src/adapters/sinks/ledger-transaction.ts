@@ -6,6 +6,7 @@
  */
 import { sha256Hex } from '../../rules/recovery';
 
+/** As PostgreSQL names its levels. */
 export type SqlIsolation = 'read committed' | 'repeatable read' | 'serializable';
 
 const LONGEST_TIMEOUT_MS = 2_147_483_647;

@@ -10,6 +10,7 @@ import { type McpAnnotations } from './mcp-class';
 import { type McpProgram, McpStdio } from './mcp-stdio';
 import { SinkError, type SinkErrorContext } from './sink-error';
 
+/** A server that is reached over HTTP. */
 export interface McpAddress {
   /** Of a server that speaks Streamable HTTP. */
   readonly url: string;

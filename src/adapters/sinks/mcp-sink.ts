@@ -19,6 +19,7 @@ import { type McpAddress, McpConnection, type McpResult, type McpTool } from './
 import { type McpProgram } from './mcp-stdio';
 import { SinkError, type SinkErrorContext } from './sink-error';
 
+/** Which server, which of its tools, and what is claimed for them; times are in milliseconds. */
 export interface McpSinkOptions {
   /** What errors call this sink. */
   readonly name: string;
@@ -73,6 +74,7 @@ const said = ({ inputSchema, annotations }: McpTool): { schema: string; stated: 
   stated: statedClass(annotations) ?? 'read_only',
 });
 
+/** Calls of tools of one MCP server. Throws `peer_missing` without `@modelcontextprotocol/sdk`. */
 export function mcpSink(options: McpSinkOptions): EffectSink {
   const { name: sink, lookup, keyArgument, deadlineMs = 30_000 } = options;
   const server = new McpConnection(options.server, options.maxAnswerBytes ?? 1024 * 1024);

@@ -8,6 +8,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { type Socket } from 'node:net';
 import { endWithUs } from '../end-with-us';
 
+/** A server that is started here and spoken to over its standard input and output. */
 export interface McpProgram {
   /** The server's own program: with a launcher like `npx` between, only the launcher is ended. */
   readonly command: string;

@@ -6,14 +6,17 @@
  */
 import { OmopFault, parseOmopBatch } from './omop-batch';
 
+/** Written into every proposal to undo a batch. */
 export const OMOP_ROLLBACK_SCHEMA_VERSION = 'countersign.omop_rollback_proposal.v1';
 
+/** What would have to be deleted to undo one batch: a proposal for a person, never carried out from here. */
 export interface OmopRollbackProposal {
   readonly schema_version: typeof OMOP_ROLLBACK_SCHEMA_VERSION;
   readonly batch_id: string | null;
   readonly tables: readonly OmopRollbackTable[];
 }
 
+/** The rows of one table that a batch has written. */
 export interface OmopRollbackTable {
   readonly table: string;
   readonly rows: number;

@@ -10,6 +10,7 @@ import { quoted } from './effect-ledger';
 import { type OmopBatch, OmopFault, parseOmopBatch } from './omop-batch';
 import { ledgerMembers, type RunStatement, SqlLedger, type SqlOutcome, SqlRefusal } from './sql-ledger';
 
+/** Which database and schemas; times are in milliseconds. */
 export interface OmopSinkOptions {
   /** What errors and `pg_stat_activity` call this sink. */
   readonly name: string;
@@ -29,6 +30,7 @@ export interface OmopSinkOptions {
   readonly maxSessions?: number;
 }
 
+/** Batches of rows of the OMOP CDM 5.4, each with its row in a ledger, in one transaction. Throws `peer_missing` without `pg`. */
 export function omopSink(options: OmopSinkOptions): EffectSink {
   const { name, connection, schema, ledgerSchema, deadlineMs = 120_000, settleMs = 5_000, maxInFlight } = options;
   const { maxSessions = 10 } = options;

@@ -10,8 +10,10 @@ import { type PostgresConnection } from '../postgres/postgres-connection';
 import { type SqlIsolation } from './ledger-transaction';
 import { ledgerMembers, type RunStatement, SqlLedger, type SqlOutcome, SqlRefusal } from './sql-ledger';
 
+/** What a value of a statement may be. */
 export type PostgresValue = string | number | bigint | boolean | null | Uint8Array | readonly PostgresValue[];
 
+/** One statement and its values, `$1` first. */
 export interface PostgresStatement {
   /** One statement, with `$1`, `$2` … where values stand. It must not begin or end a transaction. */
   readonly text: string;
@@ -20,6 +22,7 @@ export interface PostgresStatement {
   readonly rows?: number;
 }
 
+/** Which database, and which statements an operation becomes; times are in milliseconds. */
 export interface PostgresSinkOptions {
   /** What errors and `pg_stat_activity` call this sink. */
   readonly name: string;
@@ -50,6 +53,7 @@ export interface PostgresSinkOptions {
 const MAX_RESULT_BYTES = 256 * 1024;
 const MAX_EXTERNAL_ID = 4_096;
 
+/** Statements of an effect and its row in a ledger, in one transaction. Throws `peer_missing` without `pg`. */
 export function postgresSink(options: PostgresSinkOptions): EffectSink {
   const { name, connection, isolation, ledgerSchema, deadlineMs = 10_000, settleMs = 5_000, maxInFlight } = options;
   const { maxSessions = 10 } = options;

@@ -19,6 +19,7 @@ import { S3Fault, type S3FaultKind } from '../s3/s3-fault';
 import { DIGEST_MARK, KEY_MARK, s3Effect } from './s3-operation';
 import { SinkError, type SinkErrorCode, type SinkErrorContext } from './sink-error';
 
+/** Which bucket, and how objects are named; times are in milliseconds. */
 export interface S3SinkOptions extends S3Connection {
   /** What errors call this sink. */
   readonly name: string;
@@ -73,6 +74,7 @@ const MEANINGS: Readonly<Record<S3FaultKind, Meaning>> = {
   lost: { unknown: 'connection_lost' },
 };
 
+/** An object of an S3 bucket for each effect; nothing is overwritten. Throws `peer_missing` without `@aws-sdk/client-s3`. */
 export function s3Sink(options: S3SinkOptions): EffectSink {
   const { name: sink, prefix, deadlineMs = DEFAULT_MS, maxBodyBytes = DEFAULT_MAX_BODY_BYTES } = options;
   const fault = connectionFault(options);

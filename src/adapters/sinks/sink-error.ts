@@ -31,6 +31,7 @@ const SENTENCES = {
   probe_failed: 'The start-up self-test found that the sink does not keep what was declared for it.',
 } as const;
 
+/** Each has one sentence, which the message holds. */
 export type SinkErrorCode = keyof typeof SENTENCES;
 
 export interface SinkErrorContext {
@@ -40,6 +41,7 @@ export interface SinkErrorContext {
   readonly key: string;
 }
 
+/** Thrown by `dispatch` it means an unknown outcome; by `observe`, that the sink could not be asked; by `probe`, that it must not be used. */
 export class SinkError extends Error {
   override readonly name = 'SinkError';
   readonly sink: string;

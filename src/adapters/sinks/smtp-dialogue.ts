@@ -9,6 +9,7 @@ import { hostname } from 'node:os';
 import { SmtpChannel, type SmtpAddress, type SmtpReply } from './smtp-channel';
 import { SinkError, type SinkErrorContext } from './sink-error';
 
+/** A login by password, or by a token. */
 export type SmtpCredentials =
   | { readonly user: string; readonly password: string }
   /** For XOAUTH2. */

@@ -11,6 +11,7 @@ import { sendMail, type SmtpCredentials, visit } from './smtp-dialogue';
 import { composeMail, isAddress, type MailAddress, type MailComposer } from './smtp-message';
 import { SinkError } from './sink-error';
 
+/** Which server, and who sends; times are in milliseconds. */
 export interface SmtpSinkOptions {
   /** What errors call this sink. */
   readonly name: string;
@@ -50,6 +51,7 @@ const QUEUE_ID = /(?:queued as |\bid=)([A-Za-z0-9.-]{1,64})/i;
 
 const usualQueueId = (text: string): string | null => QUEUE_ID.exec(text)?.[1] ?? null;
 
+/** A mail for each effect. Throws `peer_missing` without `nodemailer`, and where `from` is no plain address. */
 export function smtpSink(options: SmtpSinkOptions): EffectSink {
   const { name: sink, host, tls = 'starttls', from, deadlineMs = 120_000, retryAfterMs = 60_000 } = options;
   const Composer = optionalPeer(

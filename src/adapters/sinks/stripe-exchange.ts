@@ -15,6 +15,7 @@ export type StripeLibrary = new (
   rawRequest(method: string, path: string, params: object | null, options: object): Promise<unknown>;
 };
 
+/** A server that stands for Stripe in tests; `http` only on this machine. */
 export interface StripeServer {
   readonly protocol: 'https' | 'http';
   readonly host: string;

@@ -5,6 +5,7 @@
  */
 import { type SinkAnswer, type SinkItem } from '../../ports';
 
+/** What an operation may make. */
 export type StripeResource = 'charges' | 'payment_intents' | 'refunds';
 
 export interface StripeOperation {

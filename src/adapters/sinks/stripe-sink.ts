@@ -23,6 +23,7 @@ import {
   type StripeResource,
 } from './stripe-resources';
 
+/** Which account, and what may be made; times are in milliseconds. */
 export interface StripeSinkOptions {
   /** What errors call this sink. */
   readonly name: string;
@@ -66,6 +67,7 @@ const errorOf = (reply: HttpReply): Readonly<Record<string, unknown>> =>
 const word = (...candidates: unknown[]): string =>
   candidates.find((one): one is string => typeof one === 'string' && WORD.test(one)) ?? 'stripe_refused';
 
+/** One object of Stripe for each effect. Throws `peer_missing` without `stripe`. */
 export function stripeSink(options: StripeSinkOptions): EffectSink {
   const { name: sink, server = STRIPE, deadlineMs = 30_000 } = options;
   // eslint-disable-next-line @typescript-eslint/no-require-imports

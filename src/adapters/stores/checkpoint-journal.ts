@@ -38,11 +38,13 @@ import { FolderSync } from './folder-sync';
 import { checkJournalFolder, makeJournalFolder, refuseJournal } from './journal-folder';
 import { publishFile, type PublishStep, removeQuietly } from './publish-file';
 
+/** Hooks of tests; nothing that a caller needs. */
 export interface CheckpointJournalOptions {
   /** @internal Called between the system calls of a load and of a write. */
   readonly onStep?: (step: LoadStep | 'loaded' | PublishStep | 'cleaned') => void;
 }
 
+/** What a folder of checkpoints held when it was read. */
 export type JournalContent = readonly RecoveryCheckpoint[] | RetiredJournalRecord;
 
 interface JournalState {
@@ -53,6 +55,7 @@ interface JournalState {
 /** Each repetition means that another process made progress meanwhile. */
 const ATTEMPTS = 16;
 
+/** One chain of checkpoints in a folder: appended to and read under the rules of the recovery contract. Throws a `RecoveryError`. */
 export class CheckpointJournal {
   readonly directory: string;
   readonly #syncs = new FolderSync();

@@ -105,6 +105,7 @@ export class DataKeys {
   }
 }
 
+/** What a rotation of content keys came to. */
 export interface Rotated {
   readonly current: string;
   readonly dataKeys: number;

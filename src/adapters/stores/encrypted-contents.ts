@@ -11,6 +11,7 @@ import { DATA_KEYS, DataKeys } from './data-keys';
 import { entrySegments, folderSegments } from './entry-path';
 import { openEntry, sealedUnder, sealEntry } from './sealed-entry';
 
+/** What is read beside encrypted entries. */
 export interface EncryptedContentsOptions {
   /**
    * Also read entries that were never encrypted, as a store has them that encryption is added to. Contents are known by their
@@ -22,6 +23,7 @@ export interface EncryptedContentsOptions {
 /** An entry that is erased while it is compared is created again this often. */
 const ATTEMPTS = 3;
 
+/** A content store whose entries are encrypted before they reach the one beneath. Throws a `StoreError`. */
 export function encryptedContents(
   store: ContentStore,
   keys: ContentKeys | KeyRing,

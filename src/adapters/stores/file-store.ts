@@ -25,6 +25,7 @@ import { FolderSync } from './folder-sync';
 import { flushTemporary, linkNew, type PublishStep, removeQuietly, writeTemporary } from './publish-file';
 import { sweepTemporaries, temporaryName } from './temporary-files';
 
+/** Whether the folder is made, and the limits of its entries. */
 export interface FileStoreOptions {
   /** Largest entry that is written or read, in bytes. @default 16 MiB */
   readonly maxEntryBytes?: number;
@@ -58,10 +59,12 @@ interface Staged extends Omit<Wanted, 'segments'> {
   flushed: Promise<void> | null;
 }
 
+/** A store in a folder of a local disk, for the processes of one machine. */
 export function fileStore(root: string, options: FileStoreOptions = {}): FileStore {
   return new FileStore(root, options);
 }
 
+/** The store in a folder; throws a `StoreError`. */
 export class FileStore implements ContentStore {
   readonly scope = 'host';
   readonly #maxEntryBytes: number;

@@ -15,6 +15,7 @@ import { postgresContentStore, postgresStore } from './postgres-store';
 import { isS3Address, parseS3Address } from './s3-address';
 import { s3ContentStore, s3Store } from './s3-store';
 
+/** Limits of the store that is opened, whatever its kind. */
 export interface OpenStoreOptions {
   /** Largest entry that is written or read, in bytes. @default 16 MiB */
   readonly maxEntryBytes?: number;

@@ -11,6 +11,7 @@ import { located } from './postgres-place';
 import { type PostgresLimits, type Row, withConnection } from './postgres-pool';
 import { grants, makeVersion, MIGRATIONS, OURS } from './postgres-schema';
 
+/** Where the tables are made, and who may use them. */
 export interface PostgresMigrationOptions extends PostgresLimits {
   /** As the owner of the tables, who may make them: not the user of the workers. */
   readonly connection: string | PostgresConnection;
@@ -20,6 +21,7 @@ export interface PostgresMigrationOptions extends PostgresLimits {
   readonly grantTo?: string;
 }
 
+/** The versions of the tables before and after; the same where nothing was to be done. */
 export interface PostgresMigrated {
   /** What was there before; 0 for nothing. */
   readonly from: number;
@@ -28,6 +30,7 @@ export interface PostgresMigrated {
 
 const ROLE_NAME = /^[A-Za-z_][A-Za-z0-9_$-]{0,62}$/;
 
+/** Makes the tables or brings them up to date, as their owner; may be asked again. Throws a `StoreError`. */
 export async function migratePostgresStore(options: PostgresMigrationOptions): Promise<PostgresMigrated> {
   const { connection, schema: named } = located(options);
   const schema = `"${named}"`;

@@ -9,6 +9,7 @@ import { optionalPeer } from '../optional-peer';
 import { type PostgresConnection } from '../postgres/postgres-connection';
 import { type PostgresFault } from './postgres-fault';
 
+/** How many connections, and how long each wait may take. */
 export interface PostgresLimits {
   /** Most connections at once. @default 8 */
   readonly maxConnections?: number;

@@ -21,6 +21,7 @@ import {
   readStatement,
 } from './postgres-schema';
 
+/** Which server, schema and limits. */
 export interface PostgresStoreOptions extends PostgresLimits {
   /** An address, or its parts; what neither says comes from the PG* variables. */
   readonly connection: string | PostgresConnection;
@@ -49,6 +50,7 @@ export function postgresContentStore(options: PostgresStoreOptions): PostgresCon
   return new PostgresContentStore(options);
 }
 
+/** Entries in PostgreSQL; throws a `StoreError`. `close` ends its connections. */
 export class PostgresStore implements Store {
   readonly scope = 'shared';
   readonly #pool: PostgresPool;
@@ -156,6 +158,7 @@ export class PostgresStore implements Store {
   }
 }
 
+/** Contents in PostgreSQL: what `PostgresStore` does, and erasure. */
 export class PostgresContentStore extends PostgresStore implements ContentStore {
   constructor(options: PostgresStoreOptions) {
     super(options, 'contents');

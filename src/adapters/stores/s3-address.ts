@@ -14,8 +14,10 @@ const FIELDS: Readonly<Record<string, (value: string) => Partial<S3Connection>>>
   allow_http: (value) => ({ allowHttp: flag(value) }),
 };
 
+/** Whether it begins like `s3://bucket/prefix`. */
 export const isS3Address = (address: string): boolean => address.toLowerCase().startsWith(SCHEME);
 
+/** Reads `s3://bucket/prefix?endpoint=…&region=…`; throws a `StoreError` that does not repeat it. */
 export function parseS3Address(address: string): S3Connection {
   if (!isS3Address(address) || !URL.canParse(address))
     throw refused('write it as s3://bucket/prefix?endpoint=…&region=…');

@@ -15,6 +15,7 @@ import { S3Fault } from '../s3/s3-fault';
 import { compareNames, entrySegments, folderSegments, isEntrySegment, RESERVED_SEGMENT } from './entry-path';
 import { passes, s3StoreError } from './s3-store-error';
 
+/** Which bucket and limits; times are in milliseconds. */
 export interface S3StoreOptions extends S3Connection {
   /** Largest entry that is written or read, in bytes. @default 16 MiB */
   readonly maxEntryBytes?: number;
@@ -52,6 +53,7 @@ export function s3ContentStore(options: S3StoreOptions): S3ContentStore {
   return new S3ContentStore(options);
 }
 
+/** Entries as objects of a bucket; throws a `StoreError`. */
 export class S3Store implements Store {
   readonly scope = 'shared';
   readonly #bucket: S3Bucket;
@@ -200,6 +202,7 @@ export class S3Store implements Store {
   }
 }
 
+/** Contents in a bucket: what `S3Store` does, and erasure of every version. */
 export class S3ContentStore extends S3Store implements ContentStore {
   constructor(options: S3StoreOptions) {
     super(options, 'contents');

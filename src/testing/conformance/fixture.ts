@@ -31,6 +31,7 @@ export type MakeSink = (reach: Reach) => EffectSink | Promise<EffectSink>;
 /** Writes of one key as the sink itself counts them. */
 export type CountWrites = (item: SinkItem) => number | Promise<number>;
 
+/** How the kit makes operations, counts what the sink really holds, and reaches it; times are in milliseconds. */
 export interface SinkFixture {
   /** Absent: the adapter is reached by no line that the kit can cut, and `line` is not given either. */
   readonly target?: SinkTarget;
@@ -87,10 +88,12 @@ export const EXCEPTABLE = [
   'ignored_filter',
   'stale_read',
 ] as const satisfies readonly SinkFault[];
+/** One of those. */
 export type ExceptableFault = (typeof EXCEPTABLE)[number];
 
 /** What a line can do to the calls that cross it. `stall`, `drip` and `hold` last until they are released. */
 export const LINE_FAULTS = ['lose', 'reset', 'lose_reply', 'hold', 'stall', 'drip'] as const;
+/** One of `LINE_FAULTS`. */
 export type LineFault = (typeof LINE_FAULTS)[number];
 
 /** One fault on its way. */

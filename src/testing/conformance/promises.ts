@@ -36,6 +36,7 @@ export const SINK_FAULTS = {
   ignored_filter: 'The server ignores what a look-up filters by.',
   stale_read: 'A cache stands before the server and answers reads that do not say no-store or no-cache.',
 } as const;
+/** One of `SINK_FAULTS`: what went wrong around the sink. */
 export type SinkFault = keyof typeof SINK_FAULTS;
 
 /** What was broken. Each reads on after the fault's name: `lost_reply: said absent after settling although …`. */
@@ -72,6 +73,7 @@ export const BROKEN = {
   answers_mixed: 'did not give one answer for each item, in order',
   answer_malformed: 'answered in a form that the port does not have',
 } as const;
+/** One of `BROKEN`: the promise that was not kept. */
 export type Broken = keyof typeof BROKEN;
 
 /** One promise that a sink did not keep. */

@@ -19,6 +19,7 @@ const CASES: readonly CaseOf[] = [...PLAIN, ...LINE, ...SENDERS, ...STATE, ...ME
 /** The fixture, or what gives it when the first case runs. */
 export type GivesFixture = SinkFixture | (() => SinkFixture | Promise<SinkFixture>);
 
+/** The cases of the kit for one sink, to be run one after the other; `run` throws a `BrokenPromise`, and any other error is one of the fixture. */
 export function sinkConformance(makeSink: MakeSink, fixture: GivesFixture): readonly SinkConformanceCase[] {
   let given: Promise<SinkFixture> | null = null;
   const theFixture = (): Promise<SinkFixture> =>
