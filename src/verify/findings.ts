@@ -81,6 +81,7 @@ export const FINDINGS = {
     fails: 'always',
     says: 'heads that the log holds stand in another order, in this lineage or in the log',
   },
+  job_invalid: { fails: 'always', says: 'the record of a launch is not one, or does not fit the others of its job' },
   checkpoint_unjustified: { fails: 'strict', says: 'no stored witness, and no plan, derives this checkpoint' },
   witness_missing: { fails: 'strict', says: 'no witness is stored for this checkpoint' },
   not_canonical: { fails: 'strict', says: 'the file does not hold the canonical bytes of its record' },

@@ -15,6 +15,7 @@ import { rememberChain, type ChainDigests } from './chain-digests';
 import { contradictions } from './claims';
 import { firstDifference } from './difference';
 import { Findings, type Divergence } from './findings';
+import { readJobs } from './jobs';
 import { verifyLineage, type LineageReport, type LinkCheck } from './lineage';
 import { readReceipts, type ClaimOf, type RunReceipts } from './receipts';
 import { SlotHeads, readEffectSlots, readEpochs, readSlots } from './slots';
@@ -31,6 +32,8 @@ export interface RunReport {
   readonly epochs: number;
   readonly slots: { readonly begun: number; readonly closed: number; readonly ended: number };
   readonly receipts: number;
+  /** Authorized launches. */
+  readonly jobs: number;
 }
 
 const LINEAGE = /^lineage-([0-9]{4,})$/;
@@ -42,6 +45,7 @@ const PARTS: Readonly<Record<string, EntryKind>> = {
   receipts: 'directory',
   resolutions: 'directory',
   lineages: 'directory',
+  jobs: 'directory',
 };
 const PLAN_FORMAT = {
   read: (bytes: Uint8Array) => parseRecord(bytes, 'plan', planFromRecord),
@@ -55,6 +59,18 @@ export function looksLikeRun(entries: readonly Entry[]): boolean {
   return entries.some(({ name }) => name in PARTS || LINEAGE.test(name));
 }
 
+/** A run that launches and carries no plan. */
+function isOfJobsOnly(entries: readonly Entry[]): boolean {
+  return entries.length > 0 && entries.every(({ name, kind }) => name === 'jobs' && kind === 'directory');
+}
+
+function jobsReport(folder: string, runId: string | null, jobs: number, valid: boolean): RunReport {
+  const slots = { begun: 0, closed: 0, ended: 0 };
+  const path = folder === '' ? '.' : folder;
+  const none = { planDigest: null, lineages: [], epochs: 0, slots, receipts: 0 };
+  return { ...none, path, runId, valid, justified: true, jobs };
+}
+
 export async function verifyRun(
   view: JournalView,
   findings: Findings,
@@ -65,6 +81,8 @@ export async function verifyRun(
 ): Promise<RunReport> {
   const faultsBefore = findings.faults;
   const entries = (await view.list(folder)) ?? [];
+  const jobs = await readJobs(view, findings, joined(folder, 'jobs'), expectedRunId, whole.claimOf);
+  if (isOfJobsOnly(entries)) return jobsReport(folder, expectedRunId, jobs, findings.faults === faultsBefore);
   const plan = await readPlan(view, findings, folder, entries, expectedRunId);
   const effects = plan === null ? null : effectRecords(plan);
   // Slots first: whatever a slot names was there before it, so a plan that runs meanwhile is not suspected.
@@ -103,6 +121,7 @@ export async function verifyRun(
       ended: all.filter(({ end }) => end !== null).length,
     },
     receipts: receipts.count,
+    jobs,
   };
 }
 
