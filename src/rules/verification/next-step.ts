@@ -45,7 +45,6 @@ export function nextStep({ run, executed, jobs }: RunState): RunStep {
     const next = chain[index + 1] ?? null;
     if (job === undefined) return { does: 'prepare', job: planned };
     const follows = next === null ? undefined : jobs.get(next.jobId);
-    if (follows !== undefined && !mayBeFollowed(job, follows)) broken('has a job that follows one without a result');
     const step = stepOf(planned, job, next);
     const lost = step?.does === 'end' && follows?.state === 'prepared';
     if (lost && next !== null) return { does: 'withdraw', job: next };
@@ -78,11 +77,18 @@ function mayBeFollowed(parent: Job, child: Job): boolean {
   return parent.submission !== null && child.claim === null && child.submission === null;
 }
 
+/** States that no order of writing leaves behind. */
 function refuseStrangers(chain: readonly PlannedJob[], jobs: ReadonlyMap<string, Job>): void {
   const recorded = chain.filter(({ jobId }) => jobs.has(jobId)).length;
   if (recorded !== jobs.size) broken('has a job that its plan does not have');
   const gap = chain.findIndex(({ jobId }) => !jobs.has(jobId));
   if (gap >= 0 && gap < recorded) broken('lacks a job before one that it has');
+  for (const [index, { jobId }] of chain.slice(1).entries()) {
+    const [parent, child] = [jobs.get((chain[index] as PlannedJob).jobId), jobs.get(jobId)];
+    if (parent !== undefined && child !== undefined && !mayBeFollowed(parent, child)) {
+      broken('has a job that follows one without a result');
+    }
+  }
 }
 
 /** Whether nothing more can happen to any job of the run. */
