@@ -181,7 +181,7 @@ describeWith(
       expect(await json('journal', 'ls', s3('two'))).toMatchObject({ data: { runs: [{ run_id: sample.runId }] } });
       const made = await json('journal', 'init', s3('new'));
       expect(made).toMatchObject({ code: 0, data: { contents: `s3://${name}/new-contents` } });
-      expect(await json('journal', 'init', s3(''))).toMatchObject({ code: 2, error: { code: 'invalid_argument' } });
+      expect(await json('journal', 'init', s3(''))).toMatchObject({ code: 2, error: { code: 'store_invalid_path' } });
       expect(await json('journal', 'init', s3('new'), '--grant', 'somebody')).toMatchObject({ code: 2 });
     });
   },
