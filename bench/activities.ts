@@ -1,5 +1,6 @@
 /**
- * What workflows without Countersign call: one send, one look-up, one record, and a loop over look-ups and sends.
+ * What workflows without Countersign call: one send, one look-up, one record, a loop over look-ups and sends, and the durable
+ * creates of a governed plan without anything around them.
  */
 import type { Store } from '../src';
 import type { BenchSink } from './sink';
@@ -9,6 +10,7 @@ export interface BenchActivities {
   lookUp(key: string): Promise<boolean>;
   record(key: string): Promise<void>;
   loop(prefix: string, count: number): Promise<void>;
+  creates(prefix: string, count: number): Promise<void>;
 }
 
 export function benchActivities(sink: BenchSink, store: Store): BenchActivities {
@@ -29,6 +31,17 @@ export function benchActivities(sink: BenchSink, store: Store): BenchActivities 
         await lookUp(key);
       }
       await lookUp(prefix);
+    },
+    // Six appends for the run, a slot before and an end after each send, one after the other: what the disk alone costs.
+    creates: async (prefix, count) => {
+      const create = async (name: string): Promise<void> => void (await store.create(`${prefix}/${name}`, bytes));
+      for (const name of ['plan', 'epoch', 'planned', 'witness', 'dispatching']) await create(name);
+      for (let index = 0; index < count; index += 1) {
+        await create(`sends/${index}/slot`);
+        await send(`${prefix}-${index}`);
+        await create(`sends/${index}/end`);
+      }
+      await create('completed');
     },
   };
 }

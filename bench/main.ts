@@ -24,6 +24,8 @@ type Ratios = Record<Ratio, number>;
 interface Measured {
   readonly ratios: Ratios;
   readonly medians: Readonly<Record<string, Readonly<Record<string, number>>>>;
+  /** One activity that only makes a plan's durable creates, one after the other: a store that costs more is the limit. */
+  readonly creates: { readonly single_vs_plain: number; readonly ordered100_vs_plain: number };
   readonly prepare: Readonly<Record<string, number>>;
 }
 
@@ -46,7 +48,7 @@ async function measure(
       run: (round) => bench.governed(plans.get(round) as GovernedPlan),
     };
   };
-  const other = (workflow: 'plain' | 'handwritten' | 'looped', label: string, count: number): Variant => ({
+  const other = (workflow: 'plain' | 'handwritten' | 'looped' | 'created', label: string, count: number): Variant => ({
     name: workflow,
     run: (round) => bench.execute(workflow, `${workflow}-${label}-${round}`, count),
   });
@@ -66,10 +68,12 @@ async function measure(
     governed('single', 1),
     other('plain', 'single', 1),
     other('handwritten', 'single', 1),
+    other('created', 'single', 1),
   ]);
   const ordered = await timed('100 ordered effects', rounds.ordered, [
     governed('ordered', 100),
     other('plain', 'ordered', 100),
+    other('created', 'ordered', 100),
   ]);
   bench.sink.latencyMs = 5;
   const loop = await timed('100 ordered effects, 5 ms sink', rounds.ordered, [
@@ -100,8 +104,12 @@ async function measure(
     throughput_vs_plain: of(throughput, 'plain') / of(throughput, 'governed'),
     throughput_vs_handwritten: of(throughput, 'handwritten') / of(throughput, 'governed'),
   };
+  const creates = {
+    single_vs_plain: of(single, 'created') / of(single, 'plain'),
+    ordered100_vs_plain: of(ordered, 'created') / of(ordered, 'plain'),
+  };
   const prepare = { single: of(single, PREPARED), ordered100: of(ordered, PREPARED), crowd: of(throughput, PREPARED) };
-  return { ratios, medians: { single, ordered100: ordered, ordered100_slow_sink: loop, throughput }, prepare };
+  return { ratios, medians: { single, ordered100: ordered, ordered100_slow_sink: loop, throughput }, creates, prepare };
 }
 
 async function events(bench: Bench): Promise<{ governed100: number; governed1: number; plain100: number }> {
@@ -143,6 +151,7 @@ async function main(args: readonly string[]): Promise<void> {
     ratios: normal?.ratios ?? null,
     lifted: lifted?.ratios ?? null,
     events: lifted?.events ?? null,
+    creates_alone: { normal: normal?.creates ?? null, lifted: lifted?.creates ?? null },
     medians_ms: { normal: normal?.medians ?? null, lifted: lifted?.medians ?? null },
     prepare_ms: { normal: normal?.prepare ?? null, lifted: lifted?.prepare ?? null },
   };
@@ -150,7 +159,12 @@ async function main(args: readonly string[]): Promise<void> {
   else print(report);
 }
 
-function print(report: { ratios: Ratios | null; lifted: Ratios | null; events: object | null }): void {
+function print(report: {
+  ratios: Ratios | null;
+  lifted: Ratios | null;
+  events: object | null;
+  creates_alone: object;
+}): void {
   for (const name of Object.keys(LIMITS) as Ratio[]) {
     const limit = LIMITS[name];
     const cell = (value: number | undefined, most: number): string => {
@@ -161,6 +175,7 @@ function print(report: { ratios: Ratios | null; lifted: Ratios | null; events: o
     const cells = [cell(report.ratios?.[name], limit.normal), cell(report.lifted?.[name], limit.lifted)];
     process.stdout.write(`${name.padEnd(28)} ${(cells[0] ?? '').padEnd(26)} lifted ${cells[1]}\n`);
   }
+  process.stdout.write(`durable creates alone, against plain: ${JSON.stringify(report.creates_alone)}\n`);
   if (report.events !== null) process.stdout.write(`history events: ${JSON.stringify(report.events)}\n`);
 }
 

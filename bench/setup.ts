@@ -21,7 +21,7 @@ export interface Bench {
   readonly sink: BenchSink;
   readonly client: Client;
   /** Runs one workflow of `bench/workflows.ts` to its end. */
-  execute(workflow: 'plain' | 'handwritten' | 'looped', id: string, count: number): Promise<void>;
+  execute(workflow: 'plain' | 'handwritten' | 'looped' | 'created', id: string, count: number): Promise<void>;
   /** Makes a plan of `count` ordered effects; its contents are stored, as a caller's would be before it starts. */
   prepare(id: string, count: number): Promise<GovernedPlan>;
   governed(plan: GovernedPlan): Promise<void>;
