@@ -117,7 +117,8 @@ test('where the API is not installed, it is asked for once a worker, and the wor
   expect(openTelemetrySpans(() => null)).toBeUndefined();
   const args = ['--import', 'tsx', '-e', WITHOUT, path.join(rig.folder, 'elsewhere')];
   const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: path.resolve(__dirname, '../..') });
-  expect(JSON.parse(stdout)).toEqual({ before: 0, asked: 1, activities: ['countersign.stage', 'countersign.drive'] });
+  const activities = ['stage', 'drive', 'launch', 'settle', 'stage_launch'].map((name) => `countersign.${name}`);
+  expect(JSON.parse(stdout)).toEqual({ before: 0, asked: 1, activities });
 });
 
 const sent = (mode: 'lookup' | 'enforcing', attempt: number, outcome: string): unknown => ({
