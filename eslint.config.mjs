@@ -7,6 +7,11 @@ import { importX } from 'eslint-plugin-import-x';
 
 const root = path.dirname(fileURLToPath(import.meta.url));
 
+/** What workflows and activities say to each other: wire types and names, which alone of the activities' room workflows may import. */
+const CONTRACTS = ['contract', 'launch-contract', 'session-contract', 'tool-contract'].map(
+  (name) => `activities/${name}.ts`,
+);
+
 /** `inside`: what of src/ a room may import. `packages`: a pattern of the packages that it may import. */
 const ROOMS = [
   {
@@ -19,14 +24,14 @@ const ROOMS = [
   { room: 'src/ports.ts', inside: ['rules'], packages: '$^', says: "Ports import only rules' types." },
   {
     room: 'src/workflows',
-    inside: ['rules', 'workflows', 'activities/contract.ts', 'activities/launch-contract.ts'],
+    inside: ['rules', 'workflows', ...CONTRACTS],
     packages: '@temporalio/(workflow|common)$',
     says: 'Workflows import rules and the contract of activities, and run in the sandbox.',
     pure: true,
   },
   {
     room: 'src/workflow.ts',
-    inside: ['rules', 'workflows', 'activities/contract.ts', 'activities/launch-contract.ts'],
+    inside: ['rules', 'workflows', ...CONTRACTS],
     packages: '$^',
     says: "The entry for users' workflows goes into their bundle: it exports only what the sandbox can run.",
     pure: true,

@@ -1,0 +1,50 @@
+/**
+ * What a tool's queue and its callers ask of activities. Invariant: wire types only, and no content.
+ */
+
+/** The local activity that hands a message to another workflow; see `QueueMessage`. */
+export const TELL_ACTIVITY = 'countersign.tell';
+/** The activity that says who is there to take a tool's calls. */
+export const DESCRIBE_WORKERS_ACTIVITY = 'countersign.describe_workers';
+
+/** Which workers of a tool may send. Both lists, where given, must hold the worker. */
+export interface AllowedWorkers {
+  readonly identities?: readonly string[];
+  /** Hashes of a tool's input schema and class; see `descriptorHash`. */
+  readonly descriptor_hashes?: readonly string[];
+}
+
+export interface TellRequest {
+  readonly workflow_id: string;
+  readonly signal: string;
+  readonly message: unknown;
+  /** A workflow that is not there is started first, on the caller's own task queue. @default it is `gone` */
+  readonly start?: { readonly workflow_type: string; readonly input: unknown; readonly summary: string };
+}
+
+/** `gone`: there is no such workflow any more. */
+export type Told = 'told' | 'gone';
+
+export interface DescribeWorkersRequest {
+  readonly task_queue: string;
+}
+
+/** Somebody who is seen by the server. */
+export interface SeenWorker {
+  readonly identity: string;
+  /** Milliseconds since it asked for work, or gave a sign of life for some. */
+  readonly quiet_ms: number;
+  /** Calls of this queue that it has. */
+  readonly running: number;
+}
+
+export interface SeenWorkers {
+  readonly workers: readonly SeenWorker[];
+  /** Calls that nobody has taken yet. */
+  readonly untaken: number;
+}
+
+export interface ToolActivities {
+  [TELL_ACTIVITY](request: TellRequest): Promise<Told>;
+  [DESCRIBE_WORKERS_ACTIVITY](request: DescribeWorkersRequest): Promise<SeenWorkers>;
+}
