@@ -28,20 +28,14 @@ import { useRig } from '../support/rig';
 import { temporalAddress, temporalCli } from '../support/temporal';
 
 const run = promisify(execFile);
+/** Whatever page there is: one that nobody lists here would be read by nobody. */
 const PAGES = [
   'README.md',
-  ...[
-    'architecture',
-    'command-line',
-    'contents',
-    'effects',
-    'guarantees',
-    'journal-format',
-    'operations',
-    'receipts',
-  ].map((name) => `docs/${name}.md`),
-  'docs/stores.md',
-  ...['data', 'existing-app', 'order', 'vitals'].map((name) => `examples/${name}/README.md`),
+  ...['docs', 'examples'].flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.md') && !name.includes('node_modules'))
+      .map((name) => path.posix.join(folder, name.replaceAll(path.sep, '/'))),
+  ),
 ];
 const pages = new Map(PAGES.map((page) => [page, readFileSync(page, 'utf8')]));
 const README = pages.get('README.md')!;
@@ -91,6 +85,11 @@ const CONTENTS = [
   'rotate --contents …',
   'erase <run_id> --journal /var/lib/countersign/journal',
 ].map((what) => `npx countersign contents ${what}`);
+const ANCHORS = [
+  'anchor key example.com/orders --out log.key',
+  'anchor --journal /var/lib/countersign/journal --log /mnt/elsewhere/log --key log.key --metrics /var/lib/node/anchor.prom',
+  'verify /var/lib/countersign/journal --anchor /mnt/elsewhere/log --anchor-key "example.com/orders+…"',
+].map((what) => `npx countersign ${what}`);
 const INSTALL = README.split('\n').find((line) => line.startsWith('npm install ')) ?? '';
 /** These pages are run from their first block to their last. */
 const WHOLE_PAGES = {
@@ -125,6 +124,16 @@ const COMMANDS: Readonly<Record<string, How>> = {
     file: 'test/journeys/resume.test.ts',
     text: "'resume', all.journal, runId",
   },
+  ...Object.fromEntries(
+    ANCHORS.map((line) => {
+      const text = line.includes('anchor key')
+        ? "cli('anchor', 'key'"
+        : line.includes('verify')
+          ? "'--anchor-key'"
+          : "'--log'";
+      return [line, { file: 'test/anchors/adversaries.test.ts', text }];
+    }),
+  ),
   [INSTALL]: { here: 'the packages to install' },
   ...Object.fromEntries(KEYS.map((line) => [line, { file: 'test/cli/keys.test.ts', text: "'docs/receipts.md'" }])),
   ...Object.fromEntries([INIT, ...RUN, ...UPDATES].map((line) => [line, { here: 'a plan in a file' }])),
