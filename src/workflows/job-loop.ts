@@ -23,6 +23,7 @@ import {
 } from '../activities/launch-contract';
 import type { Dict } from '../rules/fields';
 import type { JobOrder } from '../rules/launches/job-order';
+import { NOT_LAUNCHED } from '../rules/launches/job-outcome';
 import { decodeReceipt, launchClaimsOf } from '../rules/receipts/jws';
 import { Refusal } from '../rules/refusal';
 import { prepareJob, stepJob, type Job, type JobCommand, type JobSettings } from '../rules/verification/job';
@@ -209,7 +210,7 @@ export class JobLoop {
     if (outcome !== null) return this.end(outcome.reason, outcome.refusal);
     if (facts.slot === 'closed') return this.apply({ does: 'hand_off_failed' }, { tries: 1 });
     if (owner === null || facts.end === null || facts.end === 'acked') return;
-    return this.apply({ does: 'refuse_launch', owner, code: facts.code ?? 'not_launched' });
+    return this.apply({ does: 'refuse_launch', owner, code: facts.code ?? NOT_LAUNCHED });
   }
 
   private step(command: JobCommand): void {

@@ -8,98 +8,11 @@
  * - what all of that leaves in the journal verifies.
  */
 import { expect, test } from 'vitest';
-import { Contents } from '../../src/activities/contents';
-import { withDeadline } from '../../src/activities/deadline';
-import { newOwner } from '../../src/activities/drive-activity';
-import { Journal } from '../../src/activities/journal';
-import { launch } from '../../src/activities/launch';
-import type { LaunchResult, SettleRequest, SettleResult } from '../../src/activities/launch-contract';
-import type { LaunchEngine } from '../../src/activities/launch-engine';
-import { Launchers } from '../../src/activities/launchers';
-import { settle } from '../../src/activities/settle';
-import { stageLaunch } from '../../src/activities/stage-launch';
 import { workerDoors } from '../../src/activities/worker-door';
-import type { LaunchContext, LaunchOutcome } from '../../src/ports';
-import type { Dict } from '../../src/rules/fields';
-import { journalToText } from '../../src/rules/journal-record';
-import { jobWorkflowId, orderFromRecord } from '../../src/rules/launches/job-order';
-import { signReceipt } from '../../src/rules/receipts/jws';
-import { storeView, verifyJournal } from '../../src/verify';
-import { APPROVER, signer } from '../rules/receipts/support';
-import { TestReviewers } from '../support/reviewers';
-import { MemoryStore } from './simulation/store';
-
-const AT = 1_700_000_000_000;
-const quiet = { submitted: () => Promise.resolve(), changed: () => Promise.resolve() };
-
-class Bench {
-  readonly store = new MemoryStore();
-  readonly kept = new MemoryStore();
-  readonly launched: LaunchContext[] = [];
-  clockMs = AT;
-  outcome: LaunchOutcome | 'throw' = { outcome: 'started' };
-  record: Dict = {};
-  receipt = '';
-
-  static async make(): Promise<Bench> {
-    const bench = new Bench();
-    bench.store.put('journal.json', new TextEncoder().encode(journalToText('0'.repeat(32))));
-    const staged = await stageLaunch(bench.engine, 'author', {
-      ...{ origin: 'test', id: 'one', provider: 'p', model: 'm', cost_ceiling: 5, content_boundary: 'whole_context' },
-      context: { prompt: 'x' },
-    });
-    bench.record = staged.order;
-    const { role: _role, parent: _parent, origin: _origin, ...fixed } = orderFromRecord(staged.order);
-    const claims = { kind: 'launch', journalId: staged.journal_id, retryLimit: 0, authorizer: 'human' } as const;
-    const times = { jti: `nonce_${'1'.repeat(32)}`, iat: AT / 1000, exp: AT / 1000 + 60 };
-    bench.receipt = signReceipt({ ...claims, ...fixed, role: APPROVER, ...times }, signer('ann'));
-    return bench;
-  }
-
-  get engine(): LaunchEngine {
-    const launcher = {
-      deadlineMs: 1_000,
-      launch: async (_job: unknown, context: LaunchContext): Promise<LaunchOutcome> => {
-        this.launched.push(context);
-        await new Promise((resolve) => setImmediate(resolve));
-        if (this.outcome === 'throw') throw new Error('lost');
-        return this.outcome;
-      },
-    };
-    return {
-      journal: new Journal(this.store),
-      contents: new Contents(this.kept),
-      reviewers: new TestReviewers(),
-      launchers: new Launchers([{ provider: 'p', model: 'm', launcher }]),
-      launchRoles: null,
-      newOwner,
-      newSecret: () => `${newOwner().slice(4)}${newOwner().slice(4)}`,
-      now: () => this.clockMs,
-      withDeadline,
-    };
-  }
-
-  private get own(): string {
-    return jobWorkflowId(String(this.record['job_id']));
-  }
-
-  launch(workflowId: string | null = this.own): Promise<LaunchResult> {
-    const request = { order: this.record, journal_id: null, receipt: this.receipt, lease_ms: 120_000 };
-    return launch(this.engine, { workflowId, scheduledAt: 0 }, quiet, request);
-  }
-
-  settle(does: SettleRequest['does'], workflowId: string | null = this.own): Promise<SettleResult> {
-    return settle(this.engine, { workflowId, scheduledAt: 0 }, { order: this.record, journal_id: null, does });
-  }
-
-  async verified(): Promise<void> {
-    const report = await verifyJournal(storeView(this.store), { strict: true });
-    expect(report.findings).toEqual([]);
-  }
-}
+import { AT, LaunchBench, quiet } from './launch-bench';
 
 test('of many at once one launches, and nobody after it', async () => {
-  const bench = await Bench.make();
+  const bench = await LaunchBench.make();
   const results = await Promise.all(Array.from({ length: 8 }, () => bench.launch()));
   expect(results.map(({ status }) => status).sort()).toEqual(['claimed', ...Array<string>(7).fill('taken')]);
   expect(await bench.launch()).toMatchObject({ status: 'taken', facts: { slot: 'begun', end: 'acked' } });
@@ -112,7 +25,7 @@ test.each([
   [0, 'turned_down', 0],
   [1, 'turned_down', 0],
 ])('at its expiry and %i ms', async (ms, status, launches) => {
-  const bench = await Bench.make();
+  const bench = await LaunchBench.make();
   bench.clockMs = AT + 60_000 + ms;
   const result = await bench.launch();
   expect(result.status).toBe(status);
@@ -125,7 +38,7 @@ test.each([
   [0, 'receipt_expired'],
   [1, 'receipt_expired'],
 ])('a fetch at the expiry and %i ms', async (ms, code) => {
-  const bench = await Bench.make();
+  const bench = await LaunchBench.make();
   await bench.launch();
   bench.clockMs = AT + 60_000 + ms;
   const fetched = bench.launched[0]!.door.fetchContext();
@@ -144,7 +57,7 @@ test.each([
   [{ outcome: 'not_launched' } as const, { end: 'not_sent' }],
   ['throw' as const, { end: null }],
 ])('%j is told as it was', async (outcome, facts) => {
-  const bench = await Bench.make();
+  const bench = await LaunchBench.make();
   bench.outcome = outcome;
   expect(await bench.launch()).toMatchObject({ status: 'claimed', facts: { slot: 'begun', ...facts } });
   expect(await bench.launch()).toMatchObject({ status: 'taken', facts });
@@ -153,18 +66,18 @@ test.each([
 });
 
 test('closed or begun, never both', async () => {
-  const closed = await Bench.make();
+  const closed = await LaunchBench.make();
   expect((await closed.settle({ does: 'close' })).facts.slot).toBe('closed');
   expect(await closed.launch()).toMatchObject({ status: 'taken', facts: { slot: 'closed' } });
   expect(closed.launched).toEqual([]);
   await closed.verified();
-  const begun = await Bench.make();
+  const begun = await LaunchBench.make();
   await begun.launch();
   expect((await begun.settle({ does: 'close' })).facts.slot).toBe('begun');
 });
 
 test('one submission, and one outcome', async () => {
-  const bench = await Bench.make();
+  const bench = await LaunchBench.make();
   await bench.launch();
   const { door, credential } = bench.launched[0]!;
   const stranger = workerDoors(bench.engine, quiet)(credential.replace(/.{64}$/, '0'.repeat(64)));
@@ -183,7 +96,7 @@ test('one submission, and one outcome', async () => {
 });
 
 test('nothing is taken from a worker that comes after the end', async () => {
-  const bench = await Bench.make();
+  const bench = await LaunchBench.make();
   await bench.launch();
   await bench.settle({ does: 'end', reason: 'running_deadline_exceeded', refusal: null });
   expect(await bench.launched[0]!.door.submit('late')).toEqual({ taken: false, code: 'job_closed' });
@@ -192,7 +105,7 @@ test('nothing is taken from a worker that comes after the end', async () => {
 });
 
 test('a stranger changes nothing', async () => {
-  const bench = await Bench.make();
+  const bench = await LaunchBench.make();
   const before = new Map(bench.store.entries);
   for (const who of [null, 'author', 'countersign/job/other']) {
     await expect(bench.launch(who)).rejects.toMatchObject({ code: 'not_the_plans_workflow' });
@@ -204,7 +117,7 @@ test('a stranger changes nothing', async () => {
 });
 
 test('a context that is gone launches nothing', async () => {
-  const bench = await Bench.make();
+  const bench = await LaunchBench.make();
   for (const name of bench.kept.names('results')) bench.kept.entries.delete(`results/${name}`);
   expect(await bench.launch()).toMatchObject({ status: 'turned_down', reason: 'context_integrity_failed' });
   expect(bench.launched).toEqual([]);

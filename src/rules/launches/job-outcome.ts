@@ -16,6 +16,9 @@ export const END_REASONS = JOB_REASONS.filter(
   (reason): reason is EndReason => !ENDINGS[reason].from.includes('submitted'),
 );
 
+/** The refusal of a launch of which its launcher says that nothing left. */
+export const NOT_LAUNCHED = 'not_launched';
+
 export type JobOutcome =
   | {
       readonly outcome: 'submitted';
