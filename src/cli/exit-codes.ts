@@ -101,11 +101,16 @@ export const REFUSED_EXITS: Record<RefusalCode, ExitName> = {
   receipt_stale_head: 'conflict',
   receipt_not_wanted: 'conflict',
   receipt_wrong_launch: 'conflict',
+  receipt_wrong_origin: 'conflict',
   reviewers_unavailable: 'service_failure',
   record_conflict: 'conflict',
   job_closed: 'conflict',
   worker_unknown: 'denied',
   recheck_refused: 'denied',
+  call_conflict: 'conflict',
+  call_closed: 'conflict',
+  session_closed: 'conflict',
+  invalid_policy: 'invalid_input',
 };
 
 /** Begun, and now waiting for a person. */

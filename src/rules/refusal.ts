@@ -39,11 +39,16 @@ export const REFUSAL_CODES = [
   'receipt_stale_head',
   'receipt_not_wanted',
   'receipt_wrong_launch',
+  'receipt_wrong_origin',
   'reviewers_unavailable',
   'record_conflict',
   'job_closed',
   'worker_unknown',
   'recheck_refused',
+  'call_conflict',
+  'call_closed',
+  'session_closed',
+  'invalid_policy',
 ] as const;
 export type RefusalCode = (typeof REFUSAL_CODES)[number];
 

@@ -47,11 +47,16 @@ const OF_REFUSAL: Record<RefusalCode, GovernedErrorCode> = {
   receipt_stale_head: 'receipt_conflict',
   receipt_not_wanted: 'receipt_conflict',
   receipt_wrong_launch: 'receipt_conflict',
+  receipt_wrong_origin: 'receipt_conflict',
   reviewers_unavailable: 'adapter_unavailable',
   record_conflict: 'state_conflict',
   job_closed: 'state_conflict',
   worker_unknown: 'service_failed',
   recheck_refused: 'input_invalid',
+  call_conflict: 'action_conflict',
+  call_closed: 'state_conflict',
+  session_closed: 'terminal_state',
+  invalid_policy: 'input_invalid',
 };
 
 const OF_CLI: Record<CliCode, GovernedErrorCode> = {
