@@ -22,12 +22,19 @@ import ms from 'ms';
 import { DRIVE_ACTIVITY, STAGE_ACTIVITY } from './activities/contract';
 import { createActivities, createEngine, type DriveOptions } from './activities/drive-activity';
 import type { ApprovalPolicy, EnginePoint } from './activities/engine';
+import { Checks, type CheckDefinition } from './activities/checks';
 import { Journal } from './activities/journal';
 import { carriersOver, createLaunchActivities, createLaunchEngine } from './activities/launch-activity';
 import { LAUNCH_ACTIVITY, SETTLE_ACTIVITY, STAGE_LAUNCH_ACTIVITY } from './activities/launch-contract';
 import type { LaunchEngine, LaunchPoint } from './activities/launch-engine';
 import { Launchers, type LauncherDefinition } from './activities/launchers';
 import { Registry, type Effects } from './activities/registry';
+import { createToolActivities } from './activities/tool-activities';
+import { DESCRIBE_WORKERS_ACTIVITY, TELL_ACTIVITY } from './activities/tool-contract';
+import type { ToolStanding } from './activities/tool-door';
+import type { RunEngine } from './activities/run-engine';
+import { createRunEngine, createVerificationActivities } from './activities/verification-activity';
+import { ADVANCE_ACTIVITY } from './activities/verification-contract';
 import { workerDoors } from './activities/worker-door';
 import { openTelemetrySpans } from './adapters/spans/open-telemetry';
 import { developmentReviewers } from './development-reviewers';
@@ -58,24 +65,40 @@ export interface CountersignPluginOptions {
   readonly launchers?: readonly LauncherDefinition[];
   /** Roles that may authorize a launch. @default any that a reviewer's key holds */
   readonly launchRoles?: readonly string[];
+  /** @internal Of a tool worker; see `CountersignToolWorker`. */
+  readonly standing?: ToolStanding;
+  /** The checks that run in this worker, by the bindings of plans. @default none */
+  readonly checks?: readonly CheckDefinition[];
+  /** Most launched checks of one verification run. @default 5 */
+  readonly mostLaunchedChecks?: number;
   /** @internal */
   readonly at?: (point: EnginePoint) => void | Promise<void>;
   /** @internal */
   readonly atLaunch?: (point: LaunchPoint) => void | Promise<void>;
 }
 
-const ACTIVITIES = [DRIVE_ACTIVITY, STAGE_ACTIVITY, LAUNCH_ACTIVITY, SETTLE_ACTIVITY, STAGE_LAUNCH_ACTIVITY];
+const ACTIVITIES = [
+  DRIVE_ACTIVITY,
+  STAGE_ACTIVITY,
+  LAUNCH_ACTIVITY,
+  SETTLE_ACTIVITY,
+  STAGE_LAUNCH_ACTIVITY,
+  TELL_ACTIVITY,
+  DESCRIBE_WORKERS_ACTIVITY,
+];
 
 export class CountersignPlugin implements WorkerPlugin, BundlerPlugin, ClientPlugin {
   readonly name = 'CountersignPlugin';
   private readonly registry: Registry;
   private readonly launchers: Launchers;
+  private readonly checks: Checks;
   private launching: LaunchEngine | null = null;
   private readonly running = new Set<Worker>();
 
   constructor(private readonly options: CountersignPluginOptions) {
     this.registry = new Registry(options.effects ?? []);
     this.launchers = new Launchers(options.launchers ?? []);
+    this.checks = new Checks(options.checks ?? []);
   }
 
   configureWorker(options: WorkerOptions): WorkerOptions {
@@ -84,7 +107,7 @@ export class CountersignPlugin implements WorkerPlugin, BundlerPlugin, ClientPlu
       if (options.activities === undefined || !(name in options.activities)) continue;
       throw new Error(`An activity named "${name}" is already registered; add CountersignPlugin once only.`);
     }
-    const { store, contents, policy, development, at, launchRoles, atLaunch } = this.options;
+    const { store, contents, policy, development, standing, at, launchRoles, atLaunch } = this.options;
     const reviewers = this.options.reviewers ?? (development === true ? developmentReviewers() : undefined);
     const spans = openTelemetrySpans();
     const shared: DriveOptions = {
@@ -96,6 +119,7 @@ export class CountersignPlugin implements WorkerPlugin, BundlerPlugin, ClientPlu
       shuttingDown: () => [...this.running].some((worker) => worker.getState() !== 'RUNNING'),
       ...(policy === undefined ? {} : { policy }),
       ...(reviewers === undefined ? {} : { reviewers }),
+      ...(standing === undefined ? {} : { standing }),
       ...(at === undefined ? {} : { at }),
     };
     const engine = createEngine(shared, this.registry);
@@ -104,7 +128,11 @@ export class CountersignPlugin implements WorkerPlugin, BundlerPlugin, ClientPlu
       ...(launchRoles === undefined ? {} : { launchRoles }),
       ...(atLaunch === undefined ? {} : { atLaunch }),
     });
-    const ours = { ...createActivities(shared, engine), ...createLaunchActivities(this.launching) };
+    const ours = {
+      ...createActivities(shared, engine),
+      ...createLaunchActivities(this.launching),
+      ...createToolActivities(),
+    };
     return {
       ...options,
       activities: { ...options.activities, ...ours },

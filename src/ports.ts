@@ -18,6 +18,8 @@ export interface SinkItem {
   /** Digest of the salted operation envelope; a sink stores it beside the key, so that a look-up can compare. */
   readonly operationDigest: string;
   readonly operation: unknown;
+  /** The call of a tool session that this effect is. Absent for every other effect. */
+  readonly callId?: string;
 }
 
 /** Limits of one call to a sink. The engine treats a call that outlives them as an unknown outcome. */

@@ -5,6 +5,7 @@
 import type { Dict } from '../rules/fields';
 import type { PlanOrder } from '../rules/plans/plan';
 import type { RefusalCode } from '../rules/refusal';
+import type { AllowedWorkers } from './tool-contract';
 
 /** The name under which the plugin registers `drive`. */
 export const DRIVE_ACTIVITY = 'countersign.drive';
@@ -47,6 +48,10 @@ export interface DriveRequest {
   readonly approval_waited?: number;
   /** Which lineage that was; another one has not waited yet. @default the request's */
   readonly approval_waited_in?: number;
+  /** The call of a tool session that the plan is; its handler is told. Refused when the run is not that call's. */
+  readonly call_id?: string;
+  /** Workers that may drive it. @default every worker */
+  readonly allow?: AllowedWorkers;
 }
 
 /** Refusals that end a plan before it has begun, and are a question to a person once it has. */
@@ -130,6 +135,8 @@ export type DriveResult = DriveStatus & {
   /** One witness for each checkpoint behind `expected_head`, oldest first (checkpoint 0 follows from the plan alone). */
   readonly steps: readonly Dict[];
   readonly receipts?: readonly ReceiptAnswer[];
+  /** The tool worker that answers, and when it took the task, unix milliseconds. Absent where any other worker answers. */
+  readonly worker?: { readonly identity: string; readonly took_at: number };
 };
 
 /** The local activity that makes an author's call a content-free plan. */

@@ -18,6 +18,7 @@ import { Journal } from './journal';
 import { measuredStore } from './measured-store';
 import { Registry, type Effects } from './registry';
 import { stageFor } from './stage';
+import { refuseWorker, type ToolStanding } from './tool-door';
 
 export interface DriveOptions {
   readonly store: Store;
@@ -28,6 +29,7 @@ export interface DriveOptions {
   /** False where no exporter would ever see a measurement. @default true */
   readonly measured?: boolean;
   readonly spans?: Spans;
+  readonly standing?: ToolStanding;
   /** True from the moment that the worker is asked to shut down. */
   readonly shuttingDown: () => boolean;
   readonly at?: (point: EnginePoint) => void | Promise<void>;
@@ -65,6 +67,7 @@ export function createEngine(
     withDeadline,
     ...(meter === undefined ? {} : { meter }),
     ...(options.spans === undefined ? {} : { spans: options.spans }),
+    ...(options.standing === undefined ? {} : { standing: options.standing }),
     ...(options.at === undefined ? {} : { at: options.at }),
   };
 }
@@ -76,6 +79,7 @@ export function createActivities(options: DriveOptions, engine = createEngine(op
       const context = Context.current();
       const { info } = context;
       const execution = info.workflowExecution;
+      refuseWorker(engine.standing, request);
       let cancelled = context.cancellationSignal.aborted;
       context.cancellationSignal.addEventListener('abort', () => (cancelled = true));
       const beat = setInterval(() => context.heartbeat(), HEARTBEAT_MS);
@@ -89,8 +93,11 @@ export function createActivities(options: DriveOptions, engine = createEngine(op
         scheduledAt: info.currentAttemptScheduledTimestampMs,
         stopping: () => cancelled || options.shuttingDown(),
       };
+      const took_at = Math.max(Date.now(), info.currentAttemptScheduledTimestampMs);
       try {
-        return await drive(engine, caller, request);
+        const result = await drive(engine, caller, request);
+        const { standing } = engine;
+        return standing === undefined ? result : { ...result, worker: { identity: standing.identity, took_at } };
       } finally {
         clearInterval(beat);
       }

@@ -19,6 +19,7 @@ import { recall } from './recall';
 import { Rounds } from './rounds';
 import { closeSlots } from './takeover';
 import { tellStatus } from './telemetry';
+import { queueOf, refuseOtherCall } from './tool-door';
 
 export async function drive(engine: Engine, caller: Caller, request: DriveRequest): Promise<DriveResult> {
   // Filled in on the way, so that a refusal half-way still says which journal and head it speaks of.
@@ -51,6 +52,7 @@ interface Found {
 async function checkedDrive(engine: Engine, caller: Caller, request: DriveRequest, found: Found): Promise<DriveResult> {
   const plan = planFromRecord(request.plan);
   refuseStranger(plan, request, caller);
+  refuseOtherCall(plan, request);
   refuseLineage(request);
   found.journal_id = await engine.journal.id();
   if (request.journal_id !== null && request.journal_id !== found.journal_id) {
@@ -67,7 +69,7 @@ async function checkedDrive(engine: Engine, caller: Caller, request: DriveReques
     return { ...found, status: 'done', results: await recall(engine, plan, last), replayed: true };
   }
   if (request.intent === 'follow') return { ...found, status: 'fenced' };
-  const targets = await loadTargets(engine, plan);
+  const targets = await loadTargets(engine, plan, request);
   if (request.intent === 'preview') {
     return { ...found, ...(await preview(engine, caller, plan, last ?? openingCheckpoint(plan), targets)) };
   }
@@ -110,20 +112,22 @@ function headOf(checkpoint: RecoveryCheckpoint): { sequence: number; digest: str
   return { sequence: Number(checkpoint.sequence), digest: checkpoint.checkpointDigest };
 }
 
-/** Anyone in the namespace can call an activity; only the plan's own workflow may drive it. */
+/** Anyone in the namespace can call an activity; only the plan's own workflow, or the queue of its tool, may drive it. */
 function refuseStranger(plan: GovernedPlan, request: DriveRequest, caller: Caller): void {
   if (plan.runId !== request.run_id) {
     throw new Refusal('not_the_plans_workflow', 'the request names another run than its plan', 'run_id');
   }
   if (request.intent === 'preview') return;
   const { workflowId } = caller;
-  const own = workflowId === carrierWorkflowId(plan.runId);
-  if (workflowId === null || !(own || (plan.origin !== null && workflowIdDigest(workflowId) === plan.origin))) {
-    throw new Refusal(
-      'not_the_plans_workflow',
-      `only the workflow ${carrierWorkflowId(plan.runId)}, or the plan's own origin, may drive this run`,
-    );
+  if (workflowId !== null) {
+    if (workflowId === carrierWorkflowId(plan.runId)) return;
+    if (plan.origin !== null && workflowIdDigest(workflowId) === plan.origin) return;
+    if (request.intent === 'drive' && workflowId === queueOf(plan)) return;
   }
+  throw new Refusal(
+    'not_the_plans_workflow',
+    `only the workflow ${carrierWorkflowId(plan.runId)}, the plan's own origin, or the queue of its tool may drive this run`,
+  );
 }
 
 /** A history comes to a later lineage only from the first. */
@@ -132,7 +136,11 @@ function refuseLineage({ lineage, expected_head: expected }: DriveRequest): void
   throw new Refusal('invalid_record', 'must be 1 until a head is known, and 1 or more then', 'lineage');
 }
 
-async function loadTargets(engine: Engine, plan: GovernedPlan): Promise<readonly Target[]> {
+async function loadTargets(
+  engine: Engine,
+  plan: GovernedPlan,
+  { call_id: callId }: DriveRequest,
+): Promise<readonly Target[]> {
   engine.registry.check(plan);
   const records = effectRecords(plan);
   return Promise.all(
@@ -145,6 +153,7 @@ async function loadTargets(engine: Engine, plan: GovernedPlan): Promise<readonly
         idempotencyKey: records[ordinal]?.idempotencyKey ?? '',
         operationDigest: effect.operationDigest,
         operation: await engine.contents.operation(effect.operationDigest),
+        ...(callId === undefined ? {} : { callId }),
       },
     })),
   );

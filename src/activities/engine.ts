@@ -8,6 +8,7 @@ import type { ApprovalRule } from '../rules/receipts/approval-rule';
 import type { Contents } from './contents';
 import type { Journal } from './journal';
 import type { Registry } from './registry';
+import type { ToolStanding } from './tool-door';
 
 /** The moments at which a crash is interesting. Used by tests only. */
 export const ENGINE_POINTS = [
@@ -35,6 +36,8 @@ export interface Meter {
 }
 
 export interface Engine {
+  /** Only on a tool worker: who it is to those whose calls it takes. */
+  readonly standing?: ToolStanding;
   readonly journal: Journal;
   readonly contents: Contents;
   readonly registry: Registry;

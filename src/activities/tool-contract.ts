@@ -7,6 +7,9 @@ export const TELL_ACTIVITY = 'countersign.tell';
 /** The activity that says who is there to take a tool's calls. */
 export const DESCRIBE_WORKERS_ACTIVITY = 'countersign.describe_workers';
 
+/** Type of the failure of a `drive` that came to a worker which may not send the call: nothing of it was begun. */
+export const WORKER_NOT_ALLOWED = 'worker_not_allowed';
+
 /** Which workers of a tool may send. Both lists, where given, must hold the worker. */
 export interface AllowedWorkers {
   readonly identities?: readonly string[];
@@ -27,21 +30,13 @@ export type Told = 'told' | 'gone';
 
 export interface DescribeWorkersRequest {
   readonly task_queue: string;
-}
-
-/** Somebody who is seen by the server. */
-export interface SeenWorker {
-  readonly identity: string;
-  /** Milliseconds since it asked for work, or gave a sign of life for some. */
-  readonly quiet_ms: number;
-  /** Calls of this queue that it has. */
-  readonly running: number;
+  /** Who has not asked for work for longer, nor given a sign of life for some that it has, is not seen. */
+  readonly within_ms: number;
 }
 
 export interface SeenWorkers {
-  readonly workers: readonly SeenWorker[];
-  /** Calls that nobody has taken yet. */
-  readonly untaken: number;
+  /** As workers name themselves to the server. */
+  readonly identities: readonly string[];
 }
 
 export interface ToolActivities {
