@@ -26,6 +26,7 @@ export async function carriedByChild(chain: ChainKeeper, taskQueue: string | und
     ...(known === undefined ? {} : { known }),
     ...(journalId === null ? {} : { journal_id: journalId }),
     ...(taskQueue === undefined ? {} : { task_queue: taskQueue }),
+    ...(chain.callId === null ? {} : { call_id: chain.callId }),
   };
   try {
     const child = await startChild<typeof governedPlan>('governedPlan', {

@@ -23,6 +23,8 @@ export class ChainKeeper {
     readonly record: Dict,
     readonly known: KnownHead | null,
     journalId: string | null = null,
+    /** The call of a tool session that the plan is, for its handler to know. */
+    readonly callId: string | null = null,
   ) {
     this.plan = planFromRecord(record);
     this.journalId = known?.journal_id ?? journalId;

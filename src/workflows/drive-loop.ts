@@ -178,6 +178,7 @@ export class DriveLoop {
       reclaim: this.reclaim,
       waited: [...this.waited].map(([at, ms]) => [...(at.split('/').map(Number) as [number, number]), ms] as const),
       ...this.answers.forRequest(intent),
+      ...(chain.callId === null ? {} : { call_id: chain.callId }),
     };
     try {
       // A cancellation of the workflow reaches the drive, which then finishes the effect in hand; the last drive must not hear it.

@@ -39,7 +39,7 @@ const MOST_MESSAGES = 500;
 export async function governedPlan(input: GovernedPlanInput): Promise<PlanOutcome> {
   // One async function on the way of every plan: the SDK keeps a stack trace of each promise, so each costs.
   try {
-    const chain = new ChainKeeper(input.plan, input.known ?? null, input.journal_id ?? null);
+    const chain = new ChainKeeper(input.plan, input.known ?? null, input.journal_id ?? null, input.call_id ?? null);
     const asked: Asked = { messages: 0, cancelled: null };
     const wantsRenewal = (): boolean =>
       (asked.messages >= MOST_MESSAGES || workflowInfo().continueAsNewSuggested) && allHandlersFinished();

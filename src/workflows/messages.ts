@@ -25,6 +25,8 @@ export interface GovernedPlanInput {
   readonly preview?: boolean;
   /** Task queue of the workers that have the plan's sinks. @default the workflow's own */
   readonly task_queue?: string;
+  /** The call of a tool session that the plan is. @default it is none */
+  readonly call_id?: string;
   /** Set by continue-as-new. */
   readonly known?: KnownHead;
   /** Set by continue-as-new: what is asked of people, and what they have answered. */
