@@ -7,8 +7,8 @@ import { importX } from 'eslint-plugin-import-x';
 
 const root = path.dirname(fileURLToPath(import.meta.url));
 
-/** What workflows and activities say to each other: wire types and names, which alone of the activities' room workflows may import. */
-const CONTRACTS = ['contract', 'launch-contract', 'session-contract', 'tool-contract'].map(
+/** What workflows and activities say to each other: wire types and names. */
+const CONTRACTS = ['contract', 'launch-contract', 'session-contract', 'tool-contract', 'verification-contract'].map(
   (name) => `activities/${name}.ts`,
 );
 
