@@ -1,19 +1,10 @@
 /**
  * What the queue of one tool knows: who waits, in which order, who runs, which workers there are, and who has left lately.
- * Invariant: it is plain JSON; each call stands in at most one place; the order of those that wait is a property of the calls alone,
- * so it is the same however often, and in whatever order, their messages came.
+ * Invariant: it is plain JSON; a call stands in at most one place; the order of those that wait is a property of the calls alone, so
+ * it is the same however often, and in whatever order, their messages came.
  */
 import type { Dict } from '../fields';
-import type { UnknownCode, UnsentCode } from './vocabulary';
-
-export interface QueueSettings {
-  /** Most calls that are let in to wait. @default 256 */
-  readonly bound: number;
-  /** Calls that have left of which it is remembered how. @default 256 */
-  readonly remembered: number;
-  /** Only these workers count; null lets every worker count. */
-  readonly allowed: WorkerAllowList | null;
-}
+import type { UnknownCode } from './vocabulary';
 
 /** Null: any. */
 export interface WorkerAllowList {
@@ -30,101 +21,137 @@ export interface QueueWorker {
   readonly descriptorHash: string;
 }
 
-/** What a caller says of a call. All of it is the same whenever it says so again, and `deadlineAt` names this wait of the call. */
+/** What a caller asks for. It is the same whenever it is sent again; only `resent` then says so. */
 export interface QueueRequest {
   readonly callId: string;
   readonly runId: string;
-  readonly planDigest: string;
+  /** Counts from 1 how often the call was asked for anew, as when a person approves one more dispatch. */
+  readonly request: number;
   /** The workflow that hears of its end. */
   readonly replyTo: string;
-  /** The place of the call among those that its session enqueued in the same millisecond. */
+  /** Place among the calls that its session asked for in the same millisecond. */
   readonly sequence: number;
-  /** Unix milliseconds: when it was first enqueued, by the workflow that did. */
-  readonly queuedAt: number;
-  /** Exclusive end of its wait for a worker. */
+  /** How long it may wait for a worker. */
+  readonly waitMs: number;
+  /** The exclusive end of that, unix milliseconds. When it was first enqueued is so much earlier. */
   readonly deadlineAt: number;
-  /** For how long it may run, once a worker has taken it. */
-  readonly executionMs: number;
-  /** What it takes to drive the call; the queue's rules never look into it. */
+  /** Most calls that may wait already when this one comes. */
+  readonly bound: number;
+  /** It was sent before: a queue that is lost since may have let it in. */
+  readonly resent: boolean;
+  /** What it takes to drive the call. The rules only compare it. */
   readonly carries: Dict;
 }
 
 export interface WaitingCall extends QueueRequest {
-  /** How often it was handed to the task queue and came back without having been taken. */
-  readonly bounces: number;
-  /** A worker had it and gave it back, so something may have happened: it is never answered as not dispatched. */
-  readonly begun: boolean;
+  /** The exclusive end of the wait that it is in now: the deadline, or later for one that a worker has had. */
+  readonly until: number;
+  /** Times that a worker was given the call. From then on it is never answered as not dispatched. */
+  readonly attempts: number;
+  /** Of these, executions that did not come back. */
+  readonly losses: number;
+  readonly worker: string | null;
+  /** When a worker took it, the last time. */
+  readonly takenAt: number | null;
 }
 
 export interface RunningCall extends WaitingCall {
-  readonly dispatchedAt: number;
+  readonly handedOutAt: number;
+  /** Its caller no longer wants it: it is left to finish, and does not come back. */
+  readonly withdrawn: boolean;
 }
 
-export type LeftStatus = 'settled' | 'failed' | 'unknown';
+export const LEFT_STATUSES = ['settled', 'failed', 'unknown'] as const;
+export type LeftStatus = (typeof LEFT_STATUSES)[number];
 
 /** How a call left the queue. */
 export interface QueueReport {
   readonly callId: string;
   readonly runId: string;
+  readonly request: number;
   readonly replyTo: string;
-  /** `settled`: the chain in the journal is terminal. `failed`: see `code`. `unknown`: a person, or another driver, has to go on. */
+  /** `settled`: the chain in the journal is terminal. `failed`: see `code`. `unknown`: somebody else has to find out. */
   readonly status: LeftStatus;
-  readonly code: UnsentCode | UnknownCode | string | null;
+  readonly code: string | null;
   readonly worker: string | null;
+  readonly attempts: number;
   readonly queuedAt: number;
-  readonly deadlineAt: number;
   readonly dispatchedAt: number | null;
   readonly completedAt: number;
 }
 
+/** After a call came back untaken, no more than `limit` run at once until `until`. */
+export interface Hold {
+  readonly limit: number;
+  readonly until: number;
+}
+
 export interface QueueState {
-  readonly settings: QueueSettings;
-  /** When this queue began, unix milliseconds. What was first enqueued before had been let in by the queue that was lost. */
+  /** When this queue began, unix milliseconds. What was resent and is older may have been let in by one that is lost. */
   readonly bornAt: number;
   /** Some worker has registered at some time. */
   readonly everRegistered: boolean;
-  /** Nothing is dispatched until what runs has ended. */
+  /** Nothing is handed out until what runs has ended. */
   readonly draining: boolean;
-  /** Somebody is missing: nothing is dispatched until it is known which workers still poll. */
-  readonly probing: boolean;
+  /** It was asked which workers are gone, and there is no answer yet. */
+  readonly asking: boolean;
+  readonly hold: Hold | null;
+  /** How long the next hold is. */
+  readonly holdMs: number;
   readonly workers: readonly QueueWorker[];
   /** In order. */
   readonly waiting: readonly WaitingCall[];
   readonly running: readonly RunningCall[];
   /** Those that left last stand last. */
   readonly left: readonly QueueReport[];
+  /** Calls that must not be handed out any more, whenever they come. */
+  readonly withdrawn: readonly Withdrawn[];
 }
+
+export interface Withdrawn {
+  readonly callId: string;
+  readonly replyTo: string;
+}
+
+export type DriveEnd =
+  /** Its chain is terminal. */
+  | { readonly end: 'settled' }
+  /** It was refused, and nothing has happened. */
+  | { readonly end: 'failed'; readonly code: string }
+  /** The worker gave it back before it was done. */
+  | { readonly end: 'again' }
+  /** It did not come back. */
+  | { readonly end: 'lost'; readonly code: UnknownCode }
+  /** It takes time or a person to find out. */
+  | { readonly end: 'unknown'; readonly code: string };
 
 export type QueueEvent =
   | { readonly type: 'enqueue'; readonly call: QueueRequest }
-  /** Its caller no longer wants it. One that runs is left to finish. */
-  | { readonly type: 'withdraw'; readonly callId: string; readonly runId: string; readonly replyTo: string }
+  | ({ readonly type: 'withdraw' } & Withdrawn)
   | { readonly type: 'worker_started'; readonly worker: QueueWorker }
   | { readonly type: 'worker_stopped'; readonly identity: string; readonly instance: string }
-  /** The drive of a call came back, or was lost (`unknown`). `code` is that of a failure. */
-  | {
+  /** The drive of a call ended. `worker` and `takenAt`: null where nobody could say. */
+  | ({
       readonly type: 'ended';
       readonly callId: string;
-      readonly status: LeftStatus;
-      readonly code: string | null;
       readonly worker: string | null;
-    }
+      readonly takenAt: number | null;
+    } & DriveEnd)
   /** Schedule-to-start ran out: proven that no worker took it. */
   | { readonly type: 'bounced'; readonly callId: string }
-  /** A worker that stops gave it back before it was done. */
-  | { readonly type: 'returned'; readonly callId: string }
-  /** Who polls the tool's task queue now; null when that could not be found out. */
-  | { readonly type: 'pollers'; readonly identities: readonly string[] | null }
+  /** The answer to `describe`, always given: registered workers that are not there any more. */
+  | { readonly type: 'described'; readonly gone: readonly string[] }
   | { readonly type: 'drain' }
   /** Time has passed. */
   | { readonly type: 'tick' };
 export type QueueEventType = QueueEvent['type'];
 
 export type QueueEffect =
-  /** Schedule its drive. It must have been taken within `startWithinMs`. */
+  /** Schedule its drive; a worker must have taken it within `startWithinMs`. */
   | { readonly does: 'dispatch'; readonly call: RunningCall; readonly startWithinMs: number }
-  | { readonly does: 'report'; readonly report: QueueReport }
-  /** Ask who polls the task queue, and answer with `pollers`, whatever comes of it. */
+  /** `again`: the same report was given before. */
+  | { readonly does: 'report'; readonly report: QueueReport; readonly again: boolean }
+  /** Find out which registered workers are gone, and answer `described`. */
   | { readonly does: 'describe' };
 
 export interface QueueStep {
@@ -132,39 +159,62 @@ export interface QueueStep {
   readonly effects: readonly QueueEffect[];
 }
 
-export const QUEUE_DEFAULTS: QueueSettings = { bound: 256, remembered: 256, allowed: null };
+export const QUEUE_BOUND = 256;
 export const QUEUE_WAIT_MS = 10_000;
-export const WORKER_CONCURRENCY = 4;
+export const WORKER_SLOTS = 4;
+/** Calls that have left of which it is remembered how. */
+export const REMEMBERED = 256;
+/** Executions that may be lost before somebody else has to find out. */
+export const MOST_LOSSES = 3;
+export const FIRST_HOLD_MS = 5_000;
+export const LONGEST_HOLD_MS = 60_000;
 
-export function openQueue(settings: Partial<QueueSettings>, now: number): QueueState {
+export function openQueue(now: number): QueueState {
   return {
-    settings: { ...QUEUE_DEFAULTS, ...settings },
     bornAt: now,
     everRegistered: false,
     draining: false,
-    probing: false,
+    asking: false,
+    hold: null,
+    holdMs: FIRST_HOLD_MS,
     workers: [],
     waiting: [],
     running: [],
     left: [],
+    withdrawn: [],
   };
 }
 
-export function capacityOf({ workers }: Pick<QueueState, 'workers'>): number {
-  return workers.reduce((slots, worker) => slots + worker.slots, 0);
+/** How many calls may run at once. */
+export function capacityOf({ workers, hold }: Pick<QueueState, 'workers' | 'hold'>): number {
+  const slots = workers.reduce((sum, worker) => sum + worker.slots, 0);
+  return hold === null ? slots : Math.min(slots, hold.limit);
 }
 
-/** When the next wait ends, unix milliseconds; null when nobody waits. */
-export function nextDeadline({ waiting }: Pick<QueueState, 'waiting'>): number | null {
-  return waiting.length === 0 ? null : Math.min(...waiting.map((call) => call.deadlineAt));
+/** When time alone changes something next, unix milliseconds; null when it never does. */
+export function nextWakeAt({ waiting, hold }: Pick<QueueState, 'waiting' | 'hold'>): number | null {
+  const times = waiting.map((call) => call.until);
+  if (hold !== null && waiting.length > 0) times.push(hold.until);
+  return times.length === 0 ? null : times.reduce((first, time) => Math.min(first, time));
 }
 
-/** Nothing runs: the state can be handed to a new run of the workflow. */
-export function isIdle({ running, probing }: Pick<QueueState, 'running' | 'probing'>): boolean {
-  return running.length === 0 && !probing;
+export function queuedAt({ deadlineAt, waitMs }: Pick<QueueRequest, 'deadlineAt' | 'waitMs'>): number {
+  return deadlineAt - waitMs;
 }
 
-/** By first enqueue; calls of one millisecond by their place in their session, and then by name. A total order. */
+/** By first enqueue; calls of one millisecond by their place in their session, and then by name: a total order. */
 export function compareCalls(a: QueueRequest, b: QueueRequest): number {
-  return a.queuedAt - b.queuedAt || a.sequence - b.sequence || (a.callId < b.callId ? -1 : a.callId > b.callId ? 1 : 0);
+  return queuedAt(a) - queuedAt(b) || a.sequence - b.sequence || compareText(a.callId, b.callId);
+}
+
+export function isAllowedWorker(
+  allowed: WorkerAllowList,
+  { identity, descriptorHash }: Pick<QueueWorker, 'identity' | 'descriptorHash'>,
+): boolean {
+  const { identities, descriptorHashes } = allowed;
+  return (identities?.includes(identity) ?? true) && (descriptorHashes?.includes(descriptorHash) ?? true);
+}
+
+function compareText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
 }
