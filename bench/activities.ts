@@ -1,6 +1,6 @@
 /**
  * What workflows without Countersign call: one send, one look-up, one record, a loop over look-ups and sends, and the durable
- * creates of a governed plan without anything around them.
+ * creates of a governed plan without anything around them, which no engine on this store can do without.
  */
 import type { Store } from '../src';
 import type { BenchSink } from './sink';
@@ -32,16 +32,22 @@ export function benchActivities(sink: BenchSink, store: Store): BenchActivities 
       }
       await lookUp(prefix);
     },
-    // Six appends for the run, a slot before and an end after each send, one after the other: what the disk alone costs.
+    // What a governed plan makes durable, joined and laid out as it is there, and nothing else: what the disk alone costs.
     creates: async (prefix, count) => {
-      const create = async (name: string): Promise<void> => void (await store.create(`${prefix}/${name}`, bytes));
-      for (const name of ['plan', 'epoch', 'planned', 'witness', 'dispatching']) await create(name);
+      const create = async (...names: readonly string[]): Promise<void> => {
+        const entries = names.map((name) => [`${prefix}/${name}`, bytes] as const);
+        if (store.createInOrder !== undefined) await store.createInOrder(entries);
+        else for (const [name] of entries) await store.create(name, bytes);
+      };
+      const opening = ['plan', 'epochs/1', 'lineage/0', 'witnesses/1/a', 'lineage/1'];
+      let ended: Promise<void> = Promise.resolve();
       for (let index = 0; index < count; index += 1) {
-        await create(`sends/${index}/slot`);
+        await create(...(index === 0 ? opening : []), `sends/${index}/slot`);
         await send(`${prefix}-${index}`);
-        await create(`sends/${index}/end`);
+        await ended;
+        if (index < count - 1) ended = create(`sends/${index}/end`);
       }
-      await create('completed');
+      await create(`sends/${count - 1}/end`, 'witnesses/2/a', 'lineage/2');
     },
   };
 }

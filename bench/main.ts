@@ -24,7 +24,7 @@ type Ratios = Record<Ratio, number>;
 interface Measured {
   readonly ratios: Ratios;
   readonly medians: Readonly<Record<string, Readonly<Record<string, number>>>>;
-  /** One activity that only makes a plan's durable creates, one after the other: a store that costs more is the limit. */
+  /** One activity that only makes a plan's durable creates, joined as the engine joins them: a store that costs more is the limit. */
   readonly creates: { readonly single_vs_plain: number; readonly ordered100_vs_plain: number };
   readonly prepare: Readonly<Record<string, number>>;
 }

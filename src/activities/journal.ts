@@ -10,6 +10,9 @@
  *   <run>/sends/<key>/0001, 0001.end
  *   <run>/receipts, resolutions, lineages; claims/    (`ReceiptFiles`)
  *   <run>/jobs/<job>/                                 (`JobFiles`)
+ *   <run>/lifecycle/%020d.json                        (`RunFiles`)
+ *   <session run>/events, rounds                      (`SessionFiles`)
+ *   captures/<capture id>.json
  */
 import {
   RecoveryCheckpoint,
@@ -41,10 +44,12 @@ import {
   type SlotRecord,
 } from '../rules/sends/slot';
 import { deriveNext, witnessFromBytes, witnessToText, type Witness } from '../rules/sends/witness';
+import { captureToText, type CaptureRecord } from '../rules/verification/capture-record';
 import { Entries, type Entry, type Owed } from './entries';
 import { JobFiles } from './job-files';
 import { ReceiptFiles } from './receipt-files';
 import { retiredChain } from './retired-chain';
+import { RunFiles } from './run-files';
 
 export function lineageFolder(lineage: number): string {
   return `lineage-${lineageName(lineage)}`;
@@ -90,7 +95,7 @@ export class Overtaken extends Error {
 }
 
 export class Journal {
-  private readonly entries: Entries;
+  readonly entries: Entries;
 
   constructor(store: Store) {
     this.entries = new Entries(store);
@@ -104,6 +109,21 @@ export class Journal {
   /** One authorized launch. */
   job(runId: string, jobId: string): JobFiles {
     return new JobFiles(this.entries, runId, jobId);
+  }
+
+  /** The records of one verification run. */
+  run(runId: string): RunFiles {
+    return new RunFiles(this.entries, runId);
+  }
+
+  /** Which capture stands for what, in the whole journal. */
+  settleCapture(capture: CaptureRecord): Promise<CreateOutcome> {
+    return this.entries.settle(`captures/${capture.captureId}.json`, captureToText(capture));
+  }
+
+  /** Of everything that stands at the top. */
+  names(): Promise<readonly string[]> {
+    return this.entries.list('');
   }
 
   /** The random id of this journal; refuses a folder that `journal init` never made. */
@@ -251,9 +271,16 @@ export class Journal {
     return [...records].map(([attempt, record]) => ({ attempt, record, end: ends.get(attempt) ?? null }));
   }
 
-  /** True when this very call, or an unclear earlier one of the same owner, created the slot. */
-  async takeSlot(runId: string, key: string, attempt: number, record: SlotRecord): Promise<boolean> {
-    return (await this.entries.settle(...slotEntry(runId, key, attempt, record))) !== 'conflict';
+  /** True when this very call, or an unclear earlier one of the same owner, created the slot. It comes behind what is owed. */
+  async takeSlot(
+    runId: string,
+    key: string,
+    attempt: number,
+    record: SlotRecord,
+    owed: readonly Owed[] = [],
+  ): Promise<boolean> {
+    const [taken = 'conflict'] = await this.writeOwed(owed, [], slotEntry(runId, key, attempt, record));
+    return taken !== 'conflict';
   }
 
   /** What a slot ended with. */

@@ -5,6 +5,7 @@
 import type { EffectSink } from '../ports';
 import type { PlanOrder } from '../rules/plans/plan';
 import type { Engine } from './engine';
+import { Ends } from './ends';
 import type { Owed } from './entries';
 import type { Known } from './observe';
 import { sendOne, writeEnd, type Right, type SendResult, type Turn } from './send';
@@ -49,7 +50,7 @@ export async function sendBatch(
       if (right === null && (failed || worst.ended !== 'all_sent')) return;
       await pacer.wait(known.target.definition.sink);
       if (right === null && (await mustStop())) return void (worst = heavier(worst, { ended: 'stopped' }));
-      const result = await sendOne(engine, turn, known.target, known, right);
+      const result = await sendOne(engine, turn, known.target, known, ends, right);
       if (result.sent === 'committed' && result.end !== undefined) ends.add(result.end);
       // Only now: another lane may have come to a worse end meanwhile.
       worst = heavier(worst, endOf(known, result));
@@ -63,39 +64,12 @@ export async function sendBatch(
     }),
   );
   const left = await Promise.allSettled(running);
-  const [last, ...written] = await Promise.allSettled([ends.last(), ...ends.written]);
-  const owed = last.status === 'fulfilled' ? last.value : [];
-  const failure = [...left, last, ...written].find(({ status }) => status === 'rejected');
+  const { owed, failure: unmade } = await ends.rest();
+  const failure = left.find((one) => one.status === 'rejected') ?? unmade;
   if (failure === undefined && worst.ended === 'all_sent') return { ended: 'all_sent', owed };
   for (const end of owed) await writeEnd(engine, end);
-  if (failure !== undefined) throw (failure as PromiseRejectedResult).reason;
+  if (failure !== undefined) throw failure.reason;
   return worst;
-}
-
-/**
- * The ends of a batch: each is written while a later send is under way, and all but the last of them before anything else is
- * done. The last goes with the checkpoint that follows.
- */
-class Ends {
-  readonly written: Promise<void>[] = [];
-  private latest: Promise<Owed> | null = null;
-
-  constructor(private readonly engine: Engine) {}
-
-  add(end: Promise<Owed>): void {
-    // Its failure is reported where it is awaited, not as an unhandled one meanwhile.
-    end.catch(() => undefined);
-    const before = this.latest;
-    this.latest = end;
-    if (before === null) return;
-    const written = before.then((owed) => writeEnd(this.engine, owed));
-    written.catch(() => undefined);
-    this.written.push(written);
-  }
-
-  async last(): Promise<readonly Owed[]> {
-    return this.latest === null ? [] : [await this.latest];
-  }
 }
 
 /** Queues that run side by side: one for an ordered plan; `maxInFlight` sharing one queue for each sink otherwise. */

@@ -6,6 +6,7 @@ import type { DispatchOutcome } from '../ports';
 import { Refusal } from '../rules/refusal';
 import { judge, type Facts } from '../rules/sends/proof';
 import { nextAttempt, safeCode, type HeadRef, type SendEnd, type Slot, type SlotRecord } from '../rules/sends/slot';
+import type { Ends } from './ends';
 import type { Engine } from './engine';
 import type { Entry, Owed } from './entries';
 import { slotEntry } from './journal';
@@ -53,11 +54,20 @@ export function slotToTake(
   return { right, record, entry: slotEntry(turn.runId, target.item.idempotencyKey, right.attempt, record) };
 }
 
-/** Null when another has the turn or the slot. */
-async function takeRight(engine: Engine, turn: Turn, target: Target, slots: readonly Slot[]): Promise<Right | null> {
+/** Null when another has the turn or the slot. The ends of earlier sends are written with it. */
+async function takeRight(
+  engine: Engine,
+  turn: Turn,
+  target: Target,
+  slots: readonly Slot[],
+  ends: Ends,
+): Promise<Right | null> {
+  const { journal } = engine;
   const { right, record } = slotToTake(engine, turn, target, slots);
-  if (!(await engine.journal.isLatestEpoch(turn.runId, turn.epoch))) return null;
-  const taken = await engine.journal.takeSlot(turn.runId, target.item.idempotencyKey, right.attempt, record);
+  if (!(await journal.isLatestEpoch(turn.runId, turn.epoch))) return null;
+  const taken = await ends.writeWith((owed) =>
+    journal.takeSlot(turn.runId, target.item.idempotencyKey, right.attempt, record, owed),
+  );
   return taken ? right : null;
 }
 
@@ -67,10 +77,11 @@ export async function sendOne(
   turn: Turn,
   target: Target,
   before: Pick<Facts, 'slots' | 'waitedMs' | 'attested'>,
+  ends: Ends,
   first: Right | null = null,
 ): Promise<SendResult> {
   const { item, definition } = target;
-  const right = first ?? (await takeRight(engine, turn, target, before.slots));
+  const right = first ?? (await takeRight(engine, turn, target, before.slots, ends));
   if (right === null) return { sent: 'fenced' };
   await engine.at?.('slot_taken');
   const left = (): number => definition.sink.deadlineMs - (engine.monotonic() - right.began);
@@ -152,7 +163,9 @@ async function settle(
 async function keepResult(engine: Engine, turn: Turn, key: string, result: unknown): Promise<string | null> {
   if (result === undefined) return null;
   try {
-    return await engine.contents.putResult(turn.runId, key, result);
+    const digest = await engine.contents.putResult(turn.runId, key, result);
+    await engine.at?.('result_kept');
+    return digest;
   } catch (fault) {
     if (fault instanceof Refusal && fault.code === 'invalid_plan') return null;
     throw fault;

@@ -7,8 +7,10 @@
  * - not sent is asked again when the sink says so; in flight is waited for; unknown is bounded by attempts, then a person;
  * - a plan that is ended never calls an effect not sent that may still land;
  * - independent effects go side by side, no more than the sink takes, and none is started after the first failure;
+ * - what a sink gave back for an effect that it was seen to hold is written, whatever becomes of the slot that it was to go with;
  * - intervals, the longest drive and a worker that must stop are kept; malformed answers of adapters say nothing.
  */
+import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { ApprovalPolicy, Engine } from '../../src/activities/engine';
 import { Journal } from '../../src/activities/journal';
@@ -269,6 +271,64 @@ describe('independent effects', () => {
     expect(bench.told.sent.length).toBeLessThanOrEqual(3);
   });
 });
+
+describe('the end of a send that was seen in the sink', () => {
+  const ends = (bench: Bench): number => [...bench.store.entries.keys()].filter((name) => name.endsWith('.end')).length;
+  /** Does something once, right before the slot of the second effect is created. */
+  const beforeSecondSlot = (bench: Bench, act: (path: string) => void): void => {
+    const create = bench.store.create.bind(bench.store);
+    let slots = 0;
+    bench.store.create = async (entry, bytes) => {
+      if (entry.endsWith('/0001') && (slots += 1) === 2) act(entry);
+      return create(entry, bytes);
+    };
+  };
+
+  it('goes with the next slot, and before it', async () => {
+    const bench = new Bench([{}, {}, {}]);
+    for (const externalId of ['a', 'b', 'c']) bench.told.outcomes.push({ outcome: 'accepted', externalId });
+    expect(await bench.drive()).toMatchObject({ status: 'done' });
+    const order = [...bench.store.entries.keys()].filter((name) => name.includes('/sends/'));
+    const names = order.map((name) => path.basename(name));
+    expect(names).toEqual(['0001', '0001.end', '0001', '0001.end', '0001', '0001.end']);
+    expect(new Set(order.map((name) => path.dirname(name))).size).toBe(3);
+  });
+
+  it.each<[string, (bench: Bench) => void, object]>([
+    [
+      'is taken by another',
+      (bench) =>
+        beforeSecondSlot(bench, (slot) => {
+          const ours = JSON.parse(Buffer.from(bench.store.entries.get(bench.path('/0001'))!).toString()) as object;
+          const theirs = JSON.stringify({ ...ours, owner: `own_${'0'.repeat(32)}` });
+          bench.store.put(slot, Buffer.from(theirs));
+        }),
+      { status: 'stopped' },
+    ],
+    [
+      'cannot be written',
+      (bench) =>
+        beforeSecondSlot(bench, () => {
+          throw new StoreError('store_full', 'no space for it');
+        }),
+      { code: 'store_full' },
+    ],
+    ['is not to be taken, for the turn is lost', (bench) => loseTurnAfterFirst(bench), { status: 'fenced' }],
+  ])('is written when that slot %s', async (_what, hinder, answer) => {
+    const bench = new Bench([{}, {}]);
+    hinder(bench);
+    const told = await bench.drive().catch((fault: unknown) => fault);
+    expect(told).toMatchObject(answer);
+    expect([bench.told.sent.length, ends(bench)]).toEqual([1, 1]);
+  });
+});
+
+/** As if another driver took the next epoch while the first send was under way. */
+function loseTurnAfterFirst(bench: Bench): void {
+  const read = bench.store.read.bind(bench.store);
+  bench.store.read = (path) =>
+    bench.told.sent.length === 1 && path.endsWith('epochs/000002') ? read(bench.path('epochs/000001')) : read(path);
+}
 
 describe('the worker', () => {
   it('keeps the least time between two sends', async () => {

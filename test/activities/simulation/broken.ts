@@ -4,18 +4,18 @@ import type { Entry, Owed } from '../../../src/activities/entries';
 import { Journal, type Extension } from '../../../src/activities/journal';
 import type { ReceiptFiles } from '../../../src/activities/receipt-files';
 import type { Reviewers, Store } from '../../../src/ports';
-import type { Slot, SlotRecord } from '../../../src/rules/sends/slot';
+import type { Slot } from '../../../src/rules/sends/slot';
 import type { Variant } from './world';
 
 class ClosesNothing extends Journal {
-  override takeSlot(runId: string, key: string, attempt: number, record: SlotRecord): Promise<boolean> {
-    return record.state === 'closed' ? Promise.resolve(true) : super.takeSlot(runId, key, attempt, record);
+  override takeSlot(...given: Parameters<Journal['takeSlot']>): Promise<boolean> {
+    return given[3].state === 'closed' ? Promise.resolve(true) : super.takeSlot(...given);
   }
 }
 
 class SharesSlots extends Journal {
-  override async takeSlot(runId: string, key: string, attempt: number, record: SlotRecord): Promise<boolean> {
-    await super.takeSlot(runId, key, attempt, record);
+  override async takeSlot(...given: Parameters<Journal['takeSlot']>): Promise<boolean> {
+    await super.takeSlot(...given);
     return true;
   }
 
