@@ -48,14 +48,6 @@ export function journalAddress({ journal }: Pick<Settings, 'journal'>): string {
   throw new CliError('invalid_argument', 'say which journal: --journal STORE, or COUNTERSIGN_JOURNAL', 'journal');
 }
 
-/** For what only a folder can do. */
-export function journalFolder(settings: Pick<Settings, 'journal'>): string {
-  const address = journalAddress(settings);
-  if (isFolderAddress(address)) return address;
-  const reason = 'only a journal in a folder can do that; docs/stores.md says what to do with another';
-  throw new CliError('invalid_argument', reason, 'journal');
-}
-
 export function contentsAddress(settings: Pick<Settings, 'journal' | 'contents'>): string {
   if (settings.contents !== undefined && settings.contents !== '') return settings.contents;
   if (settings.journal !== undefined && settings.journal !== '') return contentsBeside(settings.journal);

@@ -6,6 +6,7 @@
  *   plan or a made-up token is refused
  * - only a run that verifies, is completed and old enough is retired; each other one is told apart; the age has a floor
  * - a retired run verifies strictly, is listed, inspected, exported, copied and placed like before; its slots stay
+ * - a journal in a database or a bucket is refused before anything of it is asked for, by a sentence that says what to do instead
  * - a retirement that is killed anywhere leaves a run that verifies and reads alike, and the next one finishes it
  */
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
@@ -174,6 +175,15 @@ describe('journal retire', () => {
     expect(await retire(`run_${'9'.repeat(32)}`, '--minimum-age', '30d')).toMatchObject({
       error: { code: 'unknown_run' },
     });
+  });
+
+  it.each(['postgres://owner@127.0.0.1:1/app', 's3://journals/ours'])('refuses %s', async (address) => {
+    const refused = await json('journal', 'retire', '--journal', address, '--minimum-age', '30d');
+    expect(refused).toMatchObject({ code: 2, error: { code: 'invalid_argument', field: 'journal' } });
+    expect(refused.error?.message).toBe(
+      'only a journal in a folder is retired, for in a database or bucket nobody may delete; ' +
+        '"journal copy" it into a folder, and retire that copy',
+    );
   });
 
   it('is bounded, and a confirmation is for what was shown', async () => {

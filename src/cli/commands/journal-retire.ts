@@ -4,6 +4,7 @@
  */
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { fileStore } from '../../adapters/stores';
+import { isFolderAddress } from '../../adapters/stores/open-store';
 import { Journal } from '../../activities/journal';
 import {
   LEAST_AGE_SECONDS,
@@ -21,7 +22,7 @@ import type { Act, Context } from '../command';
 import { CliError } from '../failure';
 import { counted, table, type Answer } from '../output';
 import { namedRun } from '../plan-file';
-import { journalFolder, withOptions, type Settings } from '../settings';
+import { journalAddress, withOptions, type Settings } from '../settings';
 
 interface RetireOptions extends Pick<Settings, 'journal'> {
   readonly minimumAge: bigint;
@@ -60,7 +61,7 @@ function whole(text: string): number {
 }
 
 async function retireRuns(context: Context, run: string | undefined, options: RetireOptions): Promise<Answer> {
-  const root = journalFolder(options);
+  const root = retirableFolder(options);
   const now = BigInt(Math.floor(Date.now() / 1_000));
   const rule = { minimumAgeSeconds: options.minimumAge, plannedAt: plannedAt(options.confirm) ?? now };
   const looked = await lookThrough(context, root, run, rule, options.limit);
@@ -86,6 +87,15 @@ async function retireRuns(context: Context, run: string | undefined, options: Re
     data: { ...shown, dryRun: false },
     lines: [`${counted(ready.length, 'run')} retired; each verifies as before`],
   };
+}
+
+/** Elsewhere nobody who reaches the journal may delete in it, and the contract's record speaks of a folder. */
+function retirableFolder(options: Pick<Settings, 'journal'>): string {
+  const address = journalAddress(options);
+  if (isFolderAddress(address)) return address;
+  const reason =
+    'only a journal in a folder is retired, for in a database or bucket nobody may delete; "journal copy" it into a folder, and retire that copy';
+  throw new CliError('invalid_argument', reason, 'journal');
 }
 
 /** Bounded by what it finds, and says now and then how far it is. */
