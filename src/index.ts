@@ -4,6 +4,16 @@
  */
 export { CountersignPlugin, type CountersignPluginOptions } from './plugin';
 export { defineEffect, type DefinedEffect, type EffectOptions } from './effects';
+export { CountersignToolWorker, type CountersignToolWorkerOptions, type ToolAllowance } from './tool-worker';
+export {
+  defineTool,
+  descriptorHash,
+  ToolError,
+  ToolOutcomeUnknown,
+  type ToolCall,
+  type ToolFound,
+  type ToolHandler,
+} from './adapters/tools';
 export { putContent, readContent } from './refs';
 export type { OrRef, Ref } from './rules/calls/ref';
 export { initJournal, type JournalMade } from './journal-init';

@@ -31,6 +31,14 @@ export {
 } from './workflows/authorized-launch';
 export { jobStatusQuery, submitUpdate, type AuthorizedJobInput, type JobStatus } from './workflows/job-messages';
 export { runPlan, type AuthorPlan, type AuthorPlanOutcome } from './workflows/run-plan';
+export { toolQueue } from './workflows/tool-queue';
+export {
+  queueQuery,
+  type CallReport,
+  type QueueStatus,
+  type QueueWorker,
+  type ToolQueueInput,
+} from './workflows/queue-messages';
 export type { ProxyOptions } from './workflows/calls';
 export type { CallName, CancelledDetails, RejectedDetails } from './workflows/call-outcome';
 export type { OrRef, Ref } from './rules/calls/ref';

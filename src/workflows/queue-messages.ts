@@ -6,6 +6,7 @@ import { defineQuery, defineSignal } from '@temporalio/workflow';
 import type { DriveResult } from '../activities/contract';
 import type { AllowedWorkers } from '../activities/tool-contract';
 import type { Dict } from '../rules/fields';
+import type { QueueState } from '../rules/invocations/queue-state';
 
 export const ENQUEUE_SIGNAL = 'enqueue';
 export const WITHDRAW_SIGNAL = 'withdraw';
@@ -35,6 +36,8 @@ export interface Enqueue {
   readonly lease_ms?: number;
   /** Most calls that may wait before this one, in this queue. @default 256 */
   readonly bound?: number;
+  /** It was sent before: a queue that is lost since may have let it in. @default false */
+  readonly resent?: boolean;
   /** Workers that may send it. @default every worker of the tool */
   readonly allow?: AllowedWorkers;
 }
@@ -92,12 +95,23 @@ export interface ToolQueueInput {
   readonly tool: string;
   /** `default` for a tool without a version. */
   readonly version: string;
+  /** Events after which a queue with nothing running continues as new. @default 4000 */
+  readonly renew_when_idle?: number;
+  /** Events after which it hands out nothing more until it can. @default 20000 */
+  readonly renew_anyhow?: number;
   /** Set by continue-as-new. */
-  readonly carried?: Dict;
+  readonly carried?: CarriedQueue;
+}
+
+export interface CarriedQueue {
+  readonly state: QueueState;
+  readonly reported: number;
+  readonly renewals: number;
 }
 
 export interface QueueWorker {
   readonly identity: string;
+  readonly instance: string;
   readonly slots: number;
   readonly descriptor_hash: string;
 }

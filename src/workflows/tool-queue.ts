@@ -1,0 +1,311 @@
+/**
+ * `toolQueue`: a Temporal workflow that keeps the calls of one tool in order and hands them to its workers. Invariant: what happens is
+ * decided by `rules/invocations/queue`; what a worker holds is released by the end of its own execution, so there is nothing that
+ * could be forgotten, and a queue that is lost is rebuilt by those whose calls it had.
+ */
+import { TimeoutFailure, TimeoutType } from '@temporalio/common';
+import {
+  ActivityFailure,
+  ApplicationFailure,
+  CancellationScope,
+  CancelledFailure,
+  condition,
+  getExternalWorkflowHandle,
+  log,
+  makeContinueAsNewFunc,
+  proxyActivities,
+  proxyLocalActivities,
+  setHandler,
+  sleep,
+  workflowInfo,
+} from '@temporalio/workflow';
+import { DRIVE_ACTIVITY, type CountersignActivities, type DriveResult } from '../activities/contract';
+import {
+  DESCRIBE_WORKERS_ACTIVITY,
+  TELL_ACTIVITY,
+  WORKER_NOT_ALLOWED,
+  type ToolActivities,
+} from '../activities/tool-contract';
+import { DEFAULT_VERSION, toolTaskQueue, type Tool } from '../rules/invocations/names';
+import { stepQueue } from '../rules/invocations/queue';
+import {
+  capacityOf,
+  nextWakeAt,
+  openQueue,
+  type DriveEnd,
+  type QueueEffect,
+  type QueueEvent,
+  type QueueState,
+  type RunningCall,
+} from '../rules/invocations/queue-state';
+import { RecoveryError } from '../rules/recovery';
+import { Refusal } from '../rules/refusal';
+import {
+  REPORT_SIGNAL,
+  enqueueSignal,
+  queueQuery,
+  registerSignal,
+  reportSignal,
+  withdrawSignal,
+  type CallReport,
+  type QueueStatus,
+  type ToolQueueInput,
+} from './queue-messages';
+import {
+  carriedBy,
+  driveRequest,
+  presenceOf,
+  reportMessage,
+  requestOf,
+  returnAddress,
+  withdrawalOf,
+} from './queue-wire';
+import { queueDetails } from './queue-story';
+
+/** A worker that is there takes a call at once. One that stays untaken for so long shows that somebody is gone. */
+const TAKE_MS = 3_000;
+/** Of a drive beside the tool's own time: looking up, appending, and hearing of it. */
+const SLACK_MS = 30_000;
+/** Events after which a queue with nothing running continues as new, and after which it stops handing out so that it can. */
+const RENEW_WHEN_IDLE = 4_000;
+const RENEW_ANYHOW = 20_000;
+const RENEW_AT_BYTES = 20 * 1024 * 1024;
+
+const TELL = { startToCloseTimeout: '5 seconds', retry: { maximumAttempts: 2 } } as const;
+const DESCRIBE = {
+  startToCloseTimeout: '10 seconds',
+  scheduleToCloseTimeout: '30 seconds',
+  retry: { maximumAttempts: 3 },
+  summary: 'who is there to take calls',
+} as const;
+
+export async function toolQueue(input: ToolQueueInput): Promise<void> {
+  const queue = new ToolQueue(input);
+  setHandler(enqueueSignal, (message) => queue.enqueue(message), { description: 'A call is to be sent.' });
+  setHandler(withdrawSignal, (message) => void queue.read(() => withdrawalOf(message)), {
+    description: 'A call is not wanted any more.',
+  });
+  setHandler(registerSignal, (message) => void queue.read(() => presenceOf(message)), {
+    description: 'A worker begins or ends.',
+  });
+  setHandler(queueQuery, () => queue.status(), { description: 'Who waits, who runs, and which workers there are.' });
+  let cancelled = false;
+  CancellationScope.current().cancelRequested.catch(() => {
+    cancelled = true;
+    queue.drain();
+  });
+  queue.apply({ type: 'tick' });
+  await CancellationScope.nonCancellable(() => condition(() => queue.isQuiet && (cancelled || queue.wantsRenewal)));
+  // What waits is asked for again by those who wait for it.
+  if (cancelled) throw new CancelledFailure('the queue was cancelled; the next call or worker starts it again');
+  await makeContinueAsNewFunc<typeof toolQueue>()(queue.carried);
+}
+
+class ToolQueue {
+  private readonly tool: Tool;
+  private state: QueueState;
+  private reported: number;
+  /** What `drive` answered about calls that are on their way out. */
+  private readonly answers = new Map<string, DriveResult>();
+  /** Reports on their way. */
+  private telling = 0;
+  /** When the timer that runs will ring, unix milliseconds. */
+  private rings = Number.POSITIVE_INFINITY;
+
+  constructor(private readonly input: ToolQueueInput) {
+    const { tool, version, carried } = input;
+    this.tool = { tool, version: version === DEFAULT_VERSION ? null : version };
+    this.state = carried === undefined ? openQueue(Date.now()) : { ...carried.state, draining: false };
+    this.reported = carried?.reported ?? 0;
+  }
+
+  /** Nothing is on its way that this run would have to hear of. */
+  get isQuiet(): boolean {
+    return this.state.running.length === 0 && !this.state.asking && this.telling === 0;
+  }
+
+  get wantsRenewal(): boolean {
+    return workflowInfo().historyLength >= (this.input.renew_when_idle ?? RENEW_WHEN_IDLE) || this.state.draining;
+  }
+
+  get carried(): ToolQueueInput {
+    const { state, reported, input } = this;
+    return { ...input, carried: { state, reported, renewals: (input.carried?.renewals ?? 0) + 1 } };
+  }
+
+  status(): QueueStatus {
+    const { state, input, reported } = this;
+    return {
+      tool: input.tool,
+      version: input.version,
+      capacity: capacityOf(state),
+      waiting: state.waiting.map((call) => call.callId),
+      running: state.running.map((call) => call.callId),
+      workers: state.workers.map(({ descriptorHash, ...worker }) => ({ ...worker, descriptor_hash: descriptorHash })),
+      reported,
+      renewals: input.carried?.renewals ?? 0,
+    };
+  }
+
+  enqueue(message: unknown): void {
+    const refused = this.read(() => ({ type: 'enqueue', call: requestOf(message, this.tool) }));
+    const to = refused === null ? null : returnAddress(message);
+    if (refused === null || to === null) return;
+    const { run_id: runId, request } = message as { run_id?: unknown; request?: unknown };
+    const now = Date.now();
+    void this.tell(to.replyTo, {
+      ...{ call_id: to.callId, run_id: String(runId), request: Number.isSafeInteger(request) ? Number(request) : 1 },
+      ...{ status: 'failed', code: refused.code, worker_identity: null, attempts: 0 },
+      ...{ queued_at: now, dispatched_at: null, completed_at: now, head: null, result: null },
+    });
+  }
+
+  /** A message that cannot be read changes nothing; why, is answered. */
+  read(event: () => QueueEvent): Refusal | null {
+    try {
+      this.apply(event());
+      return null;
+    } catch (fault) {
+      const refused = fault instanceof RecoveryError ? new Refusal('invalid_arguments', fault.message) : fault;
+      if (!(refused instanceof Refusal)) throw fault;
+      log.warn('countersign: a queue was sent what it cannot read', { code: refused.code, field: refused.field });
+      return refused;
+    }
+  }
+
+  drain(): void {
+    this.apply({ type: 'drain' });
+  }
+
+  apply(event: QueueEvent): void {
+    const { state, effects } = stepQueue(this.state, event, Date.now());
+    this.state = state;
+    for (const effect of effects) this.perform(effect);
+    const { historyLength, historySize } = workflowInfo();
+    const full = historyLength >= (this.input.renew_anyhow ?? RENEW_ANYHOW) || historySize >= RENEW_AT_BYTES;
+    if (full && !this.state.draining) this.drain();
+    this.arm();
+    queueDetails(this.status());
+  }
+
+  private perform(effect: QueueEffect): void {
+    switch (effect.does) {
+      case 'dispatch':
+        return void this.drive(effect.call, effect.startWithinMs);
+      case 'report': {
+        const { report, again } = effect;
+        const result = again ? null : (this.answers.get(report.callId) ?? null);
+        this.answers.delete(report.callId);
+        if (!again) this.reported += 1;
+        return void this.tell(report.replyTo, reportMessage(report, result));
+      }
+      case 'describe':
+        return void this.describe();
+    }
+  }
+
+  private async drive(call: RunningCall, startWithinMs: number): Promise<void> {
+    const { callId } = call;
+    const { execution_ms: executionMs, lease_ms: leaseMs } = carriedBy(call);
+    const activities = proxyActivities<CountersignActivities>({
+      taskQueue: toolTaskQueue(this.tool),
+      scheduleToStartTimeout: Math.max(1, Math.min(startWithinMs, TAKE_MS)),
+      startToCloseTimeout: executionMs + SLACK_MS,
+      heartbeatTimeout: leaseMs,
+      retry: { maximumAttempts: 1 },
+      summary: callId,
+    });
+    try {
+      const result = await CancellationScope.nonCancellable(() => activities[DRIVE_ACTIVITY](driveRequest(call)));
+      this.answers.set(callId, result);
+      const { identity: worker = null, took_at: takenAt = null } = result.worker ?? {};
+      this.apply({ type: 'ended', callId, worker, takenAt, ...endOf(result, call) });
+    } catch (fault) {
+      if (!(fault instanceof ActivityFailure)) throw fault;
+      if (wasNotTaken(fault)) this.apply({ type: 'bounced', callId });
+      else this.apply({ type: 'ended', callId, worker: null, takenAt: null, end: 'lost', code: lossOf(fault) });
+    }
+  }
+
+  private async describe(): Promise<void> {
+    const asked = this.state.workers;
+    const activities = proxyActivities<ToolActivities>(DESCRIBE);
+    let gone: readonly string[] = [];
+    try {
+      const { identities } = await CancellationScope.nonCancellable(() =>
+        activities[DESCRIBE_WORKERS_ACTIVITY]({ task_queue: toolTaskQueue(this.tool), within_ms: TAKE_MS }),
+      );
+      // One that has come meanwhile could not be seen yet.
+      const known = this.state.workers.filter((worker) => asked.some(({ instance }) => instance === worker.instance));
+      gone = known.map(({ identity }) => identity).filter((identity) => !identities.includes(identity));
+    } catch (fault) {
+      if (!(fault instanceof ActivityFailure)) throw fault;
+    }
+    this.apply({ type: 'described', gone });
+  }
+
+  private async tell(workflowId: string, message: CallReport): Promise<void> {
+    this.telling += 1;
+    try {
+      await CancellationScope.nonCancellable(() => told(workflowId, message));
+    } finally {
+      this.telling -= 1;
+    }
+  }
+
+  /** One timer, moved only when something is due before it rings. */
+  private arm(): void {
+    const next = nextWakeAt(this.state);
+    if (next === null || next >= this.rings) return;
+    this.rings = next;
+    const ring = async (): Promise<void> => {
+      await CancellationScope.nonCancellable(() => sleep(Math.max(1, next - Date.now())));
+      if (this.rings === next) this.rings = Number.POSITIVE_INFINITY;
+      this.apply({ type: 'tick' });
+    };
+    void ring();
+  }
+}
+
+/**
+ * One event of a history where a signal from workflow to workflow takes two and a workflow task; that one is the way where the other
+ * fails. A workflow that is gone is not waiting for anything.
+ */
+async function told(workflowId: string, message: CallReport): Promise<void> {
+  const activities = proxyLocalActivities<ToolActivities>(TELL);
+  try {
+    await activities[TELL_ACTIVITY]({ workflow_id: workflowId, signal: REPORT_SIGNAL, message });
+  } catch (fault) {
+    if (!(fault instanceof ActivityFailure)) throw fault;
+    const handle = getExternalWorkflowHandle(workflowId);
+    await handle.signal(reportSignal, message).catch(() => log.warn('countersign: nobody hears a report'));
+  }
+}
+
+function endOf(result: DriveResult, { attempts }: RunningCall): DriveEnd {
+  switch (result.status) {
+    case 'done':
+      return { end: 'settled' };
+    case 'refused':
+      // After an execution that did not come back, more may have happened than this one knows.
+      return attempts === 0 ? { end: 'failed', code: result.code } : { end: 'unknown', code: result.code };
+    case 'stopped':
+      return { end: 'again' };
+    case 'parked':
+    case 'waiting':
+    case 'fenced':
+    case 'previewed':
+      return { end: 'unknown', code: 'dispatch:indeterminate' };
+  }
+}
+
+/** The only proofs that nothing was begun; see the table of activities' outcomes that counts as such in `drive`. */
+function wasNotTaken({ cause }: ActivityFailure): boolean {
+  if (cause instanceof TimeoutFailure) return cause.timeoutType === TimeoutType.SCHEDULE_TO_START;
+  return cause instanceof ApplicationFailure && cause.type === WORKER_NOT_ALLOWED;
+}
+
+function lossOf({ cause }: ActivityFailure): 'dispatch:lease_expired' | 'dispatch:indeterminate' {
+  const lease = cause instanceof TimeoutFailure && cause.timeoutType === TimeoutType.HEARTBEAT;
+  return lease ? 'dispatch:lease_expired' : 'dispatch:indeterminate';
+}
