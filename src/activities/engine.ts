@@ -17,6 +17,7 @@ export const ENGINE_POINTS = [
   'slot_taken',
   'sending',
   'answered',
+  'result_kept',
   'ended',
   'epoch_taken',
   'slot_closed',

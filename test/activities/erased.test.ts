@@ -4,6 +4,7 @@
  * Held here:
  * - a run that was not over parks as `content_missing`: nothing is sent, nothing written, and cancelling ends it
  * - a run that was over answers its outcome, without results, and asks no sink
+ * - a result that nothing names, of a sender or of one who asked again and died, goes with its run; those of other runs stay
  * - an entry that is damaged or not encrypted parks the run; a master key that is missing is a failed execution, tried again; in
  *   both, what is there is never written over
  */
@@ -12,6 +13,7 @@ import { Contents } from '../../src/activities/contents';
 import { encryptedContents, type KeyRing } from '../../src/adapters/stores';
 import { eraseContents } from '../../src/erase-contents';
 import type { ContentStore } from '../../src/ports';
+import { openingCheckpoint } from '../../src/rules/plans/plan';
 import { storeView, verifyJournal } from '../../src/verify';
 import { Bench } from './support';
 import type { MemoryStore } from './simulation/store';
@@ -65,6 +67,27 @@ test('one that was over', async () => {
   expect(bench.told.lookUps).toBe(lookUps);
   expect(bench.bytes()).toBe(kept);
   expect(bench.contents.entries.size).toBe(0);
+});
+
+test('one with results that nothing names', async () => {
+  const [bench, other] = [new Bench([{}, {}]), new Bench([{}, {}], 'ordered', 'another')];
+  const { runId } = bench.plan;
+  const at = (point: string): void => {
+    if (point === 'result_kept') throw new Error('the process ends here');
+  };
+  await expect(bench.drive(bench.engine({}, { at }))).rejects.toThrow('ends here');
+  expect(await bench.carry()).toMatchObject({ status: 'done' });
+  expect(await other.carry()).toMatchObject({ status: 'done' });
+  const key = openingCheckpoint(bench.plan).effects[1]!.idempotencyKey;
+  const contents = new Contents(bench.contents);
+  await contents.settleResult(key, await contents.putResult(runId, key, { row: 2 }));
+  await contents.putResult(runId, key, { row: 3 });
+  for (const [path, bytes] of other.contents.entries) bench.contents.entries.set(path, bytes);
+
+  const { paths } = await eraseContents(bench.store, deletable(bench.contents), runId);
+  expect(new Set(bench.contents.entries.keys())).toEqual(new Set(other.contents.entries.keys()));
+  // One of the dead sender, one that a slot names, one that counts, and one of who asked again and died.
+  expect(new Set(paths.filter((path) => path.startsWith('results/'))).size).toBe(4);
 });
 
 test('one whose entries do not open', async () => {

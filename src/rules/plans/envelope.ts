@@ -23,9 +23,26 @@ export function operationEnvelope(runSalt: string, actionId: string, toolId: str
 }
 
 export function resultEnvelope(runSalt: string, idempotencyKey: string, result: unknown): Envelope {
-  const salt = sha256Hex(`${runSalt}/result/${idempotencyKey}`);
+  const salt = resultSalt(runSalt, idempotencyKey);
   const text = contentJson({ schema_version: RESULT_ENVELOPE_SCHEMA_VERSION, salt, result });
   return { text, digest: sha256Digest(text) };
+}
+
+function resultSalt(runSalt: string, idempotencyKey: string): string {
+  return sha256Hex(`${runSalt}/result/${idempotencyKey}`);
+}
+
+/** Tells, by their salt, the results of these effects of a run from all others. Whatever else the bytes are, they are none. */
+export function resultsOf(runSalt: string, idempotencyKeys: Iterable<string>): (bytes: Uint8Array) => boolean {
+  const salts = new Set([...idempotencyKeys].map((key) => resultSalt(runSalt, key)));
+  return (bytes) => {
+    try {
+      const { schema_version: version, salt } = JSON.parse(new TextDecoder().decode(bytes)) as Record<string, unknown>;
+      return version === RESULT_ENVELOPE_SCHEMA_VERSION && typeof salt === 'string' && salts.has(salt);
+    } catch {
+      return false;
+    }
+  };
 }
 
 /** Content by itself, under a random salt of its own. */
