@@ -35,6 +35,7 @@ const LONGEST_WIRE_ID = 64;
 
 const SESSION_NAME = /^[A-Za-z0-9._-]{1,64}$/;
 const TOOL_NAME = /^[a-z][a-z0-9-]{0,63}$/;
+const RULE_NAME = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$/;
 const ASKED_TOOL = /^[A-Za-z0-9_.-]{1,128}$/;
 const PLACE =
   /^([A-Za-z0-9._-]{1,64}):([A-Za-z0-9._-]{1,64}):([1-9][0-9]{0,15}):([1-9][0-9]{0,15}):(0|[1-9][0-9]{0,15})$/;
@@ -51,6 +52,11 @@ export function isToolName(value: unknown): value is string {
 /** A model may ask for a tool by any name. One that is no plain word is not written down, for it could be content. */
 export function isAskedTool(value: unknown): value is string {
   return typeof value === 'string' && ASKED_TOOL.test(value);
+}
+
+/** Of a policy's rule. */
+export function isRuleName(value: unknown): value is string {
+  return typeof value === 'string' && RULE_NAME.test(value);
 }
 
 /** As in `1.0.0`. */
