@@ -32,6 +32,43 @@ export type { GovernedPlan } from './rules/plans/plan';
 export type { ResumeOptions } from './resume-run';
 export type { HeldReceipt, Question } from './rules/receipts/question';
 
+export {
+  VerificationClient,
+  type Affirmation,
+  type AffirmationDraft,
+  type ApplyDraft,
+  type Capture,
+  type CheckDraft,
+  type Executor,
+  type InProcessExecutor,
+  type LaunchedExecutor,
+  type Obligation,
+  type OwedRecheck,
+  type PreparedRun,
+  type RecheckDraft,
+  type RunDraft,
+  type RunJob,
+  type RunObligations,
+  type RunPhase,
+  type RunResult,
+  type RunStatus,
+  type RunTimes,
+  type Sitting,
+  type VerificationClientOptions,
+  type VerificationHandle,
+  type WantedReceipt,
+} from './verification-client';
+
+export {
+  SessionClient,
+  type AttachOptions,
+  type SessionClientOptions,
+  type SessionEvent,
+  type SessionHandle,
+  type SessionStart,
+} from './session-client';
+export type { CallStatus, MessageTaken, ToolSessionStatus } from './workflows/session-messages';
+
 /** Memo of an execution: the digest of the plan that it carries. */
 const PLAN_MEMO = 'countersign_plan';
 

@@ -20,15 +20,19 @@ export { initJournal, type JournalMade } from './journal-init';
 export { eraseContents, type Erased, type EraseOptions } from './erase-contents';
 export type { ApprovalPolicy } from './activities/engine';
 export type { LauncherDefinition } from './activities/launchers';
+export type { CheckDefinition } from './activities/checks';
 export type { ApprovalDeadline, ApprovalRule, DeadlineAction } from './rules/receipts/approval-rule';
 export {
   StoreError,
+  type CheckAnswer,
+  type CheckQuestion,
   type ContentCheck,
   type ContentStore,
   type CreateOutcome,
   type DispatchOutcome,
   type EffectDefinition,
   type EffectSink,
+  type InProcessCheck,
   type KeyEnforcement,
   type LaunchContext,
   type Launcher,

@@ -75,6 +75,8 @@ export interface CountersignPluginOptions {
   readonly at?: (point: EnginePoint) => void | Promise<void>;
   /** @internal */
   readonly atLaunch?: (point: LaunchPoint) => void | Promise<void>;
+  /** @internal */
+  readonly atRecord?: RunEngine['atRecord'];
 }
 
 const ACTIVITIES = [
@@ -83,6 +85,7 @@ const ACTIVITIES = [
   LAUNCH_ACTIVITY,
   SETTLE_ACTIVITY,
   STAGE_LAUNCH_ACTIVITY,
+  ADVANCE_ACTIVITY,
   TELL_ACTIVITY,
   DESCRIBE_WORKERS_ACTIVITY,
 ];
@@ -128,9 +131,16 @@ export class CountersignPlugin implements WorkerPlugin, BundlerPlugin, ClientPlu
       ...(launchRoles === undefined ? {} : { launchRoles }),
       ...(atLaunch === undefined ? {} : { atLaunch }),
     });
+    const { mostLaunchedChecks, atRecord } = this.options;
+    const running = createRunEngine(this.launching, {
+      checks: this.checks,
+      ...(mostLaunchedChecks === undefined ? {} : { mostLaunchedChecks }),
+      ...(atRecord === undefined ? {} : { atRecord }),
+    });
     const ours = {
       ...createActivities(shared, engine),
       ...createLaunchActivities(this.launching),
+      ...createVerificationActivities(running),
       ...createToolActivities(),
     };
     return {

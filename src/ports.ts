@@ -7,6 +7,7 @@
 import type { Jwks } from './rules/receipts/jwks';
 import type { CompensationLimit, EffectKind } from './rules/recovery';
 import type { KeyEnforcement, LookupStrength, SideEffectClass, SinkAnswer } from './rules/sends/traits';
+import type { CheckOutcome } from './rules/verification/results';
 
 export type { KeyEnforcement, LookupStrength, SideEffectClass, SinkAnswer } from './rules/sends/traits';
 
@@ -137,12 +138,97 @@ export interface Launcher {
   listen?(doors: WorkerDoors): Promise<() => Promise<void>>;
 }
 
+/** One question to a check that runs in the worker. All of it is content: do not log it. */
+export interface CheckQuestion {
+  readonly criterion: string;
+  readonly check: string;
+  readonly configuration: unknown;
+  /** What is checked. */
+  readonly target: unknown;
+  /** All of what the target is a part of; null where a run shows the captured target only. */
+  readonly whole: unknown;
+  readonly goal: unknown;
+  /** What must not be changed; null when nothing is protected. */
+  readonly protectedIntent: unknown;
+}
+
+export interface CheckAnswer {
+  readonly outcome: CheckOutcome;
+  /** What was found, as JSON; it goes to the content store. @default nothing */
+  readonly content?: unknown;
+}
+
+/** A check that runs in the worker. It may run again after a crash, so it must change nothing. */
+export interface InProcessCheck {
+  /** Longest time that one answer may take, in milliseconds. @default 60000 */
+  readonly deadlineMs?: number;
+  /** A throw, or an answer that comes too late, counts as `inconclusive`. */
+  run(question: CheckQuestion, context: { readonly signal: AbortSignal }): Promise<CheckAnswer>;
+}
+
 /** Never throws; `faults` name fields of the schema and kinds of fault, never what was given. */
 export type ContentCheck = (
   value: unknown,
 ) => Promise<
   { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly faults: readonly string[] }
 >;
+
+/** One tool as a model is told of it. */
+export interface ModelTool {
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schema of the arguments. */
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+}
+
+/** `id` names a call in the conversation: 64 characters at most, the same for ever. */
+export interface ModelToolCall {
+  readonly id: string;
+  readonly tool: string;
+  readonly args: unknown;
+}
+
+/** What came of a call. `value` is its result, or `{code, message}` where it failed. */
+export interface ModelToolResult {
+  readonly id: string;
+  readonly tool: string;
+  readonly ok: boolean;
+  readonly value: unknown;
+}
+
+/** The conversation so far. The results of a round stand in the order of its calls. */
+export type ModelMessage =
+  | { readonly role: 'system'; readonly text: string }
+  | { readonly role: 'user'; readonly text: string }
+  | { readonly role: 'assistant'; readonly text: string; readonly toolCalls: readonly ModelToolCall[] }
+  | { readonly role: 'tool'; readonly results: readonly ModelToolResult[] };
+
+export interface ModelRequest {
+  readonly messages: readonly ModelMessage[];
+  readonly tools: readonly ModelTool[];
+}
+
+export const MODEL_STOPS = ['end', 'tool_calls', 'length', 'refused', 'other'] as const;
+export type ModelStop = (typeof MODEL_STOPS)[number];
+
+export interface ModelAnswer {
+  readonly text: string;
+  /** In the order in which their results are wanted. */
+  readonly toolCalls: readonly Omit<ModelToolCall, 'id'>[];
+  /** Tokens that the provider counted. */
+  readonly usage: { readonly input: number; readonly output: number };
+  /** Why it stopped. */
+  readonly stop: ModelStop;
+}
+
+/** A language model: one request, one answer. Nothing that it uses may try a second time by itself. */
+export interface Model {
+  readonly name: string;
+  /** Longest time that one request may take, in milliseconds. */
+  readonly deadlineMs: number;
+  /** A throw is no answer: the same request may be made again, until an answer is recorded. */
+  generate(request: ModelRequest, context: SinkContext): Promise<ModelAnswer>;
+}
 
 export type CreateOutcome = 'created' | 'identical' | 'conflict';
 

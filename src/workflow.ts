@@ -30,6 +30,24 @@ export {
   type LaunchToAuthorize,
 } from './workflows/authorized-launch';
 export { jobStatusQuery, submitUpdate, type AuthorizedJobInput, type JobStatus } from './workflows/job-messages';
+export { verificationRun } from './workflows/verification-run';
+export {
+  affirmUpdate,
+  applyUpdate,
+  authorizeUpdate,
+  cancelRunUpdate,
+  obligationsQuery,
+  openedUpdate,
+  refreshUpdate,
+  runStatusQuery,
+  type RunJob,
+  type RunObligations,
+  type RunPhase,
+  type RunResult,
+  type RunStatus,
+  type VerificationRunInput,
+  type WantedReceipt,
+} from './workflows/run-messages';
 export { runPlan, type AuthorPlan, type AuthorPlanOutcome } from './workflows/run-plan';
 export { toolQueue } from './workflows/tool-queue';
 export {

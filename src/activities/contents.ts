@@ -4,6 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { StoreError, type Store } from '../ports';
+import { contentJson } from '../rules/plans/content-json';
 import { contentEnvelope, openContent, openOperation, resultEnvelope, type Envelope } from '../rules/plans/envelope';
 import { sha256Digest } from '../rules/recovery';
 import { Refusal } from '../rules/refusal';
@@ -81,6 +82,20 @@ export class Contents {
   async settledResult(idempotencyKey: string): Promise<string | null> {
     const bytes = await this.read(`recalled/${idempotencyKey}`);
     return bytes === null ? null : decode(bytes);
+  }
+
+  /** Keeps the configuration of a check, which is no secret, and answers the digest of its canonical text. */
+  async putConfiguration(configuration: unknown): Promise<string> {
+    const text = contentJson(configuration, 'configuration');
+    const digest = sha256Digest(text);
+    await this.store.create(`configurations/${hex(digest)}`, encoder.encode(text));
+    return digest;
+  }
+
+  async configuration(digest: string): Promise<unknown> {
+    const text = await this.text([`configurations/${hex(digest)}`], digest);
+    if (text !== null) return JSON.parse(text) as unknown;
+    throw new Refusal('content_missing', 'the configuration of a check is not in the worker’s content store', digest);
   }
 
   /** Keeps which run a launch is; answers the one that was kept first. */

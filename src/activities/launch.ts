@@ -16,6 +16,7 @@ import { safeCode, type SendEnd, type SlotRecord } from '../rules/sends/slot';
 import type { JobFiles } from './job-files';
 import type { LaunchRequest, LaunchResult } from './launch-contract';
 import type { Carriers, LaunchCaller, LaunchEngine } from './launch-engine';
+import { refuseOutOfTurn } from './launch-turn';
 import { endJob, workerDoors } from './worker-door';
 
 export async function launch(
@@ -132,8 +133,8 @@ async function admission(
   now: number,
 ): Promise<Admission> {
   const stored = await files.receipt();
-  const authorizer = await files.authorizer();
   try {
+    const authorizer = (await refuseOutOfTurn(engine.journal, journalId, order, token)) ?? (await files.authorizer());
     const keys = await keysFor(engine, token);
     const held = stored === null ? null : receiptDigest(stored.token);
     const roles = engine.launchRoles === null ? {} : { roles: engine.launchRoles };
@@ -149,7 +150,7 @@ async function admission(
 }
 
 /** A key that was added a moment ago is looked for once more. */
-async function keysFor({ reviewers }: LaunchEngine, token: string): Promise<Jwks> {
+export async function keysFor({ reviewers }: LaunchEngine, token: string): Promise<Jwks> {
   if (reviewers === null) return { keys: [], digest: '' };
   const keys = await reviewers.load();
   const { kid } = decodeReceipt(token);

@@ -23,6 +23,7 @@ import {
 import type { Ref } from '../rules/calls/ref';
 import { refTo } from '../rules/calls/ref';
 import type { Dict } from '../rules/fields';
+import { claimsToAuthorize } from '../rules/launches/launch-request';
 import { jobWorkflowId, orderFromRecord, type JobOrder } from '../rules/launches/job-order';
 import { ENDINGS, type JobReason } from '../rules/verification/job-states';
 import type { ContentBoundary } from '../rules/verification/names';
@@ -114,20 +115,7 @@ async function stage(options: AuthorizedLaunchOptions): Promise<StagedLaunch> {
 }
 
 function toAuthorize({ journal_id: journalId }: StagedLaunch, order: JobOrder): LaunchToAuthorize {
-  const claims = {
-    journal_id: journalId,
-    run_id: order.runId,
-    job_id: order.jobId,
-    snapshot_digest: order.snapshotDigest,
-    plan_digest: order.planDigest,
-    provider: order.provider,
-    model: order.model,
-    context_digest: order.contextDigest,
-    content_boundary: order.contentBoundary,
-    cost_ceiling: order.costCeiling,
-    retry_limit: 0,
-    authorizer: 'human',
-  };
+  const claims = claimsToAuthorize(journalId, order);
   return { runId: order.runId, jobId: order.jobId, claims };
 }
 

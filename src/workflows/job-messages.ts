@@ -19,6 +19,8 @@ export interface AuthorizedJobInput {
   readonly launch_lease_ms?: number;
   /** Task queue of the workers that have the launcher. @default the workflow's own */
   readonly task_queue?: string;
+  /** A submission ends this workflow, and the run makes of it what follows. @default false */
+  readonly projected_by_run?: boolean;
 }
 
 export interface JobStatus {
