@@ -38,6 +38,9 @@ export type Outcome =
       readonly refusal: string | null;
     };
 
+/** Whether what was submitted is still in the content store, unchanged; null while nothing was. */
+export type Stored = 'intact' | 'broken' | null;
+
 export interface LaunchRequest {
   readonly order: Dict;
   /** The journal that this history belongs to; null until the first answer. */
@@ -53,9 +56,10 @@ export type LaunchResult = { readonly journal_id: string } & (
       /** This very execution took the slot, and launched or did not, as the facts say. */
       readonly status: 'claimed';
       readonly facts: JobFacts;
+      readonly stored: Stored;
     }
   /** Somebody else has, or had, the slot, or the job is over. Nothing was launched here. */
-  | { readonly status: 'taken'; readonly facts: JobFacts }
+  | { readonly status: 'taken'; readonly facts: JobFacts; readonly stored: Stored }
   /** Nothing was launched, and nothing will be on this receipt. */
   | {
       readonly status: 'turned_down';
@@ -84,8 +88,7 @@ export interface SettleRequest {
 export interface SettleResult {
   readonly journal_id: string;
   readonly facts: JobFacts;
-  /** Whether what was submitted is still in the content store, unchanged; null while nothing was. */
-  readonly stored: 'intact' | 'broken' | null;
+  readonly stored: Stored;
 }
 
 export interface StageLaunchRequest {

@@ -17,6 +17,7 @@ import type { JobFiles } from './job-files';
 import type { LaunchRequest, LaunchResult } from './launch-contract';
 import type { Carriers, LaunchCaller, LaunchEngine } from './launch-engine';
 import { refuseOutOfTurn } from './launch-turn';
+import { readJob } from './read-job';
 import { endJob, workerDoors } from './worker-door';
 
 export async function launch(
@@ -35,8 +36,8 @@ export async function launch(
     return { ...at, journal_id: request.journal_id, status: 'not_here', code: 'wrong_journal', message };
   }
   const files = engine.journal.job(order.runId, order.jobId);
-  const before = await files.facts();
-  if (before.outcome !== null || before.slot !== 'none') return { ...at, status: 'taken', facts: before };
+  const before = await readJob(engine, files);
+  if (before.facts.outcome !== null || before.facts.slot !== 'none') return { ...at, status: 'taken', ...before };
 
   const launcher = engine.launchers.find(order.provider, order.model);
   if (launcher === null) {
@@ -63,7 +64,9 @@ export async function launch(
     slot,
     pass: { jobId: order.jobId, owner, credentialDigest: credentialDigest(credential) },
   });
-  if (answer === 'taken' || answer === 'other_receipt') return { ...at, status: 'taken', facts: await files.facts() };
+  if (answer === 'taken' || answer === 'other_receipt') {
+    return { ...at, status: 'taken', ...(await readJob(engine, files)) };
+  }
   if (answer !== 'ours') return { ...at, status: 'turned_down', ...CLAIM_REFUSED[answer] };
 
   await engine.atLaunch?.('claimed');
@@ -73,28 +76,60 @@ export async function launch(
   if (now() >= receipt.expiresAt) {
     await end({ outcome: 'not_sent' });
     await files.settle({ outcome: 'ended', jobId: order.jobId, reason: 'authorization_expired', refusal: null });
-    return { ...at, status: 'claimed', facts: await files.facts() };
+    return { ...at, status: 'claimed', ...(await readJob(engine, files)) };
   }
-  const door = workerDoors(engine, carriers)(credential);
+  const heard = hearing(carriers);
+  const door = workerDoors(engine, heard.carriers)(credential);
   const exited = (): void => {
-    endJob(files, carriers, order.jobId, 'worker_exited_before_submission').catch(() => undefined);
+    endJob(files, heard.carriers, order.jobId, 'worker_exited_before_submission').catch(() => undefined);
   };
   const { jobId, role, provider, model, contextDigest } = order;
   let outcome: LaunchOutcome | null = null;
   try {
-    outcome = await engine.withDeadline(deadlineMs, (signal) =>
+    const launched = engine.withDeadline(deadlineMs, (signal) =>
       launcher.launch(
         { jobId, role, provider, model, contextDigest },
         { signal, deadlineMs, credential, door, exited },
       ),
     );
+    launched.catch(() => undefined);
+    outcome = await Promise.race([launched, heard.submission]);
   } catch {
     // Unknown: it threw, or overran its deadline. No end is written, and nobody tries again.
   }
   await engine.atLaunch?.('launched');
   await writeEnd(end, outcome);
   await engine.atLaunch?.('launch_ended');
-  return { ...at, status: 'claimed', facts: await files.facts() };
+  heard.answers();
+  return { ...at, status: 'claimed', ...(await readJob(engine, files)) };
+}
+
+interface Hearing {
+  readonly carriers: Carriers;
+  /** A worker that has submitted was started, whatever else its launcher still does. */
+  readonly submission: Promise<LaunchOutcome>;
+  /** From now on whoever carries the job is told. */
+  answers(): void;
+}
+
+/** Until the launch answers, the journal is read for its answer after whatever happens: nobody else needs to be told of it. */
+function hearing(carriers: Carriers): Hearing {
+  let answered = false;
+  let submitted: () => void = () => undefined;
+  const submission = new Promise<LaunchOutcome>((resolve) => (submitted = () => resolve({ outcome: 'started' })));
+  return {
+    submission,
+    answers: () => void (answered = true),
+    carriers: {
+      submitted: async (jobId, digest) => {
+        submitted();
+        if (answered) await carriers.submitted(jobId, digest);
+      },
+      changed: async (jobId) => {
+        if (answered) await carriers.changed(jobId);
+      },
+    },
+  };
 }
 
 type TurnedDown = Omit<Extract<LaunchResult, { status: 'turned_down' }>, 'journal_id' | 'status'>;

@@ -8,6 +8,7 @@ import { Refusal } from '../rules/refusal';
 import type { SettleRequest, SettleResult } from './launch-contract';
 import { slotOf } from './launch';
 import type { LaunchCaller, LaunchEngine } from './launch-engine';
+import { readJob } from './read-job';
 
 export async function settle(
   engine: LaunchEngine,
@@ -26,24 +27,11 @@ export async function settle(
   if (does.does === 'end') {
     await files.settle({ outcome: 'ended', jobId, reason: does.reason, refusal: does.refusal });
   }
-  const facts = await files.facts();
-  const submission = facts.outcome?.outcome === 'submitted' ? facts.outcome.submission : null;
-  const stored = submission === null ? null : (await isIntact(engine, submission)) ? 'intact' : 'broken';
-  return { journal_id: journalId, facts, stored };
+  return { journal_id: journalId, ...(await readJob(engine, files)) };
 }
 
 function refuseStranger({ jobId, origin }: JobOrder, { workflowId }: LaunchCaller, looks: boolean): void {
   if (workflowId === jobWorkflowId(jobId)) return;
   if (looks && workflowId !== null && origin === workflowIdDigest(workflowId)) return;
   throw new Refusal('not_the_plans_workflow', `only the workflow ${jobWorkflowId(jobId)} may settle this job`);
-}
-
-async function isIntact({ contents }: LaunchEngine, submission: string): Promise<boolean> {
-  try {
-    await contents.content(submission);
-    return true;
-  } catch (fault) {
-    if (fault instanceof Refusal && fault.code === 'content_missing') return false;
-    throw fault;
-  }
 }

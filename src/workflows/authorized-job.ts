@@ -32,7 +32,7 @@ export async function authorizedJob(input: AuthorizedJobInput): Promise<JobStatu
     const loop = new JobLoop(orderFromRecord(input.order), input.order, input);
     listen(loop);
     await loop.run();
-    if (input.projected_by_run !== true) await loop.complete();
+    if (input.projected_by_run !== true) loop.complete();
     await CancellationScope.nonCancellable(() => condition(allHandlersFinished));
     const status = loop.status();
     setCurrentDetails(`**${status.state}**${status.reason === null ? '' : ` (${status.reason})`}`);

@@ -20,6 +20,7 @@ import {
   type LaunchResult,
   type SettleRequest,
   type SettleResult,
+  type Stored,
 } from '../activities/launch-contract';
 import type { Dict } from '../rules/fields';
 import type { JobOrder } from '../rules/launches/job-order';
@@ -40,6 +41,8 @@ export class JobLoop {
   job: Job;
   private journalId: string | null;
   private facts: JobFacts | null = null;
+  /** What the last look at the journal found of the submission. */
+  private stored: Stored = null;
   private message: string | null = null;
   /** This very execution launched it. */
   private ours = false;
@@ -71,12 +74,11 @@ export class JobLoop {
   }
 
   /** Of a submission that leads to nothing else: it is taken as it is, where it is still what was submitted. */
-  async complete(): Promise<void> {
+  complete(): void {
     if (this.job.state !== 'submitted') return;
     const owner = this.order.jobId;
     this.step({ does: 'lease', owner });
-    const { stored } = await CancellationScope.nonCancellable(() => this.settle({ does: 'look' }));
-    const digest = stored === 'intact' ? (this.job.submission ?? '') : '';
+    const digest = this.stored === 'intact' ? (this.job.submission ?? '') : '';
     this.step({ does: 'project', owner, digest, next: null });
   }
 
@@ -132,6 +134,7 @@ export class JobLoop {
         this.journalId ??= result.journal_id;
         if (result.status === 'claimed' || result.status === 'taken') {
           this.ours = result.status === 'claimed';
+          this.stored = result.stored;
           return this.hear(result.facts);
         }
         this.message = result.message;
@@ -240,6 +243,7 @@ export class JobLoop {
     const result = await activities[SETTLE_ACTIVITY]({ order: this.record, journal_id: this.journalId, does });
     this.journalId ??= result.journal_id;
     this.facts = result.facts;
+    this.stored = result.stored;
     return result;
   }
 }
