@@ -18,6 +18,8 @@ import {
 import { jobWorkflowId } from '../../../src/rules/launches/job-order';
 import { signReceipt } from '../../../src/rules/receipts/jws';
 import { launchClaimsFromRecord, type LaunchClaims } from '../../../src/rules/receipts/launch-claims';
+import type { LifecycleRecord } from '../../../src/rules/verification/lifecycle-record';
+import { LifecycleReader, LifecycleWriter } from '../../../src/rules/verification/lifecycle-stream';
 import { APPROVER, personOf, signer } from '../../rules/receipts/support';
 import type { Rig } from '../../support/rig';
 import { TestReviewers } from '../../support/reviewers';
@@ -155,4 +157,15 @@ export async function track(rig: Rig, workflowId: string): Promise<void> {
     if (performance.now() > limit) throw new Error(`${workflowId} was not started`);
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
+}
+
+/** The records of a run, once an importer has taken them all. */
+export async function historyOf(rig: Rig, runId: string): Promise<readonly LifecycleRecord[]> {
+  const book = await clientOf(rig).book(runId);
+  const writer = new LifecycleWriter(rig.journalId);
+  const lines = [writer.header(), ...(book?.records ?? []).map((record) => writer.record(record)), writer.closing()];
+  const reader = new LifecycleReader({ keys: await reviewers.load() });
+  for (const line of lines) reader.take(line);
+  reader.finish();
+  return book?.records ?? [];
 }
