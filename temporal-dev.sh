@@ -36,7 +36,7 @@ install_packages() {
 
 build() {
   say "Building (a minute or less) ..."
-  node_modules/.bin/tsc -b tsconfig.build.json >&2 || refuse "The build failed: see the compiler's messages above."
+  npm run --silent build >&2 || refuse "The build failed: see the compiler's messages above."
 }
 
 find_temporal() {

@@ -26,9 +26,9 @@ const UNPAUSED = FAULT_NAMES.filter((name) => rowOf(name).slow !== true).join(',
 export const STEPS: readonly Step[] = [
   { name: 'lint', run: ['eslint', '.'], limitMinutes: 10 },
   { name: 'format', run: ['prettier', '--check', '--log-level', 'warn', '.'], limitMinutes: 5 },
-  { name: 'types', run: ['tsc', '--noEmit', '-p', 'tsconfig.json'], limitMinutes: 5 },
+  { name: 'types', run: ['npm', 'run', '--silent', 'typecheck'], limitMinutes: 5 },
   // Before the tests: the examples import the package by its name, and so what is built.
-  { name: 'build', run: ['tsc', '-b', 'tsconfig.build.json'], limitMinutes: 5 },
+  { name: 'build', run: ['npm', 'run', '--silent', 'build'], limitMinutes: 5 },
   { name: 'tests', run: ['vitest', 'run'], limitMinutes: 55, tells: /^ *Tests +(.*)$/m },
   {
     name: 'vectors',

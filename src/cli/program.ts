@@ -9,6 +9,7 @@ import { anchorCommand } from './commands/anchor';
 import { approvalsCommand } from './commands/approvals';
 import { contentsCommand } from './commands/contents';
 import { exportCommand } from './commands/export';
+import { inboxCommand } from './commands/inbox';
 import { inspectCommand } from './commands/inspect';
 import { journalCommand } from './commands/journal';
 import { keysCommand } from './commands/keys';
@@ -41,6 +42,7 @@ const COMMANDS: readonly Register[] = [
   keysCommand,
   approvalsCommand,
   reviewsCommand,
+  inboxCommand,
   workflowCommand,
   sinkCheckCommand,
 ];

@@ -13,6 +13,11 @@ const CLAIMS = 'claims';
 
 /** Paths in byte order. `journal.json` is not among them. */
 export async function runEntries(store: Store, runId: string): Promise<readonly string[]> {
+  return [...(await entriesUnder(store, runId)), ...(await claimsOf(store, runId))].sort();
+}
+
+/** Those in the folder of the run: all but the claims of nonces, which the whole journal shares. */
+export async function entriesUnder(store: Store, runId: string): Promise<readonly string[]> {
   const heads = new Map<number, number>();
   const paths: string[] = [];
   for (const name of await store.list(runId)) {
@@ -29,7 +34,6 @@ export async function runEntries(store: Store, runId: string): Promise<readonly 
     if (name.endsWith('/')) paths.push(...(await below(store, `${runId}/${name.slice(0, -1)}`)));
     else paths.push(`${runId}/${name}`);
   }
-  paths.push(...(await claimsOf(store, runId)));
   return paths.sort();
 }
 

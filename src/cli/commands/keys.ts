@@ -1,11 +1,19 @@
-/** `keys new`, `keys list`, `keys export`. Invariant: a secret is written into its file and never printed. */
+/**
+ * `keys new`, `keys list`, `keys export`, `keys sign`. Invariant: a secret is written into its file and never printed; nothing is signed
+ * but a statement that was read, and shown, in full.
+ */
+import { readFileSync } from 'node:fs';
 import { Option, type Command } from 'commander';
 import { KeyFolder, defaultKeyFolder, type NamedKey } from '../../adapters/reviewers';
+import type { SignedClaims } from '../../rules/receipts/claims';
+import { receiptDigest, signReceipt } from '../../rules/receipts/jws';
 import { isPerson, isRole } from '../../rules/receipts/names';
 import { publicEntry } from '../../rules/receipts/signing-key';
+import { MAX_STATEMENT_CHARACTERS, statementFromText } from '../../rules/receipts/statement';
 import type { Context, Register } from '../command';
 import { CliError } from '../failure';
 import { table, type Answer } from '../output';
+import { readBounded } from '../plan-file';
 
 export interface KeySettings {
   readonly keys: string;
@@ -32,6 +40,12 @@ export const keysCommand: Register = (program, act) => {
     .description('print the public halves as a JWKS for the workers’ reviewers')
     .argument('[names...]', 'default: all');
   withKeys(print).action(act('keys export', exportKeys));
+  const sign = keys
+    .command('sign')
+    .description('sign a statement that an inbox, or another page, has shown you; prints the receipt')
+    .argument('<name>', 'the key of yours that signs')
+    .argument('[file]', 'the file of the statement; default: standard input', '-');
+  withKeys(sign).action(act('keys sign', signStatement));
 };
 
 interface NewKey extends KeySettings {
@@ -65,6 +79,33 @@ async function exportKeys(_context: Context, names: readonly string[], { keys }:
   if (found.length === 0) throw wrong('names', `there are no keys in ${keys}; make one with "countersign keys new"`);
   const jwks = { keys: found.map(({ key }) => publicEntry(key)) };
   return { data: jwks, lines: [JSON.stringify(jwks, null, 2)] };
+}
+
+async function signStatement({ output }: Context, name: string, file: string, { keys }: KeySettings): Promise<Answer> {
+  const key = await new KeyFolder(keys).read(name);
+  const bytes = file === '-' ? standardInput() : readBounded(file, MAX_STATEMENT_CHARACTERS);
+  if (bytes.length > MAX_STATEMENT_CHARACTERS) throw wrong('statement', 'is longer than any statement');
+  const claims = statementFromText(bytes);
+  for (const line of saidLines(claims)) output.say(line);
+  const receipt = signReceipt(claims, key);
+  return { data: { receipt, digest: receiptDigest(receipt), kid: key.kid, claims }, lines: [receipt] };
+}
+
+function standardInput(): Uint8Array {
+  try {
+    return readFileSync(0);
+  } catch {
+    throw wrong('statement', 'give a statement on standard input, or name its file');
+  }
+}
+
+/** All that is signed, a line each. */
+function saidLines({ kind, ...claims }: SignedClaims): readonly string[] {
+  const rows = Object.entries(claims).map(([name, value]) => [
+    `  ${name}`,
+    Array.isArray(value) ? value.join(' ') : String(value),
+  ]);
+  return [`signing ${kind === 'signin' ? 'a sign-in' : `a ${kind}`}:`, ...table(rows)];
 }
 
 interface ShownKey {

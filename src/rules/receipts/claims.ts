@@ -1,6 +1,6 @@
 /**
  * What a receipt says, by its kind. Invariant: the claims of a kind are an exact set; those about a plan are bound to journal, run,
- * lineage and plan, that of a launch to its job; no claim names a person.
+ * lineage and plan, that of a launch to its job, that of a sign-in to its inbox; no claim names a person.
  */
 import { canonicalJson, isActionId, isDigest, isRunId, sha256Digest } from '../recovery';
 import { Fields, type Dict } from '../fields';
@@ -8,6 +8,7 @@ import { isJournalId } from '../journal-record';
 import { Refusal } from '../refusal';
 import { launchClaimsToRecord, launchDecided, type LaunchClaims } from './launch-claims';
 import { isRole } from './names';
+import { signInClaimsToRecord, type SignInClaims } from './sign-in-claims';
 import { timesFrom, timesToRecord, type ReceiptTimes } from './receipt-times';
 
 export const RECEIPT_KINDS = ['request', 'approval', 'resolution', 'launch', 'signin'] as const;
@@ -63,7 +64,7 @@ export interface ResolutionClaims extends CommonClaims {
 /** What is said about a plan. */
 export type Claims = RequestClaims | ApprovalClaims | ResolutionClaims;
 /** Whatever is signed. */
-export type SignedClaims = Claims | LaunchClaims;
+export type SignedClaims = Claims | LaunchClaims | SignInClaims;
 
 const MOST_ACTIONS = 128;
 const EXTERNAL_ID = /^[^\p{Cc}\p{Surrogate}]{1,512}$/u;
@@ -102,11 +103,12 @@ export function claimsFromRecord(kind: ReceiptKind, value: unknown): Claims {
 
 export function claimsToRecord(claims: SignedClaims): Dict {
   if (claims.kind === 'launch') return launchClaimsToRecord(claims);
+  if (claims.kind === 'signin') return signInClaimsToRecord(claims);
   return { ...decided(claims), ...timesToRecord(claims) };
 }
 
 /** Digest of what is decided: two receipts with one of these say the same, whatever their nonces and times. */
-export function actionDigest(claims: SignedClaims): string {
+export function actionDigest(claims: Claims | LaunchClaims): string {
   const said = claims.kind === 'launch' ? launchDecided(claims) : decided(claims);
   return sha256Digest(canonicalJson({ typ: RECEIPT_TYPES[claims.kind], ...said }));
 }

@@ -17,6 +17,7 @@ import {
   type SignedClaims,
 } from './claims';
 import { launchClaimsFromRecord, type LaunchClaims } from './launch-claims';
+import { signInClaimsFromRecord, type SignInClaims } from './sign-in-claims';
 import { isKeyId } from './names';
 
 /** Most characters of a receipt. */
@@ -79,6 +80,18 @@ export function launchClaimsOf({ kind, payload }: DecodedReceipt): LaunchClaims 
   throw new Refusal('receipt_wrong_type', `${RECEIPT_TYPES[kind]} permits no launch`, 'header.typ');
 }
 
+/** Throws `receipt_malformed`, or `receipt_wrong_type` for anything but a sign-in. */
+export function signInClaimsOf({ kind, payload }: DecodedReceipt): SignInClaims {
+  if (kind === 'signin') return signInClaimsFromRecord(payload);
+  throw new Refusal('receipt_wrong_type', `${RECEIPT_TYPES[kind]} signs nobody in`, 'header.typ');
+}
+
+/** The claims of any kind. Throws `receipt_malformed`. */
+export function claimsOfKind(kind: ReceiptKind, value: unknown): SignedClaims {
+  if (kind === 'launch') return launchClaimsFromRecord(value);
+  return kind === 'signin' ? signInClaimsFromRecord(value) : claimsFromRecord(kind, value);
+}
+
 /** What signs: the 32 secret bytes of an Ed25519 key, and the id under which its public half is known. */
 export interface Signer {
   readonly kid: string;
@@ -86,20 +99,25 @@ export interface Signer {
 }
 
 export function signReceipt(claims: SignedClaims, { kid, seed }: Signer): string {
+  const signed = signingInput(claims, kid);
+  return withSignature(signed, ed25519.sign(signedBytes(signed), seed));
+}
+
+/** The text that a key signs, whoever holds it. Throws for what every door would refuse. */
+export function signingInput(claims: SignedClaims, kid: string): string {
+  const said = claimsToRecord(claims);
+  claimsOfKind(claims.kind, said);
   const header = canonicalJson({ alg: 'EdDSA', kid, typ: RECEIPT_TYPES[claims.kind] });
-  // What would be refused by every door is not signed.
-  if (claims.kind === 'launch') launchClaimsFromRecord(claimsToRecord(claims));
-  else claimsFromRecord(claims.kind, claimsToRecord(claims));
-  const signed = [header, canonicalJson(claimsToRecord(claims))]
-    .map((text) => toBase64url(signedBytes(text)))
-    .join('.');
-  const token = `${signed}.${toBase64url(ed25519.sign(signedBytes(signed), seed))}`;
-  decodeReceipt(token);
-  return token;
+  return [header, canonicalJson(said)].map((text) => toBase64url(signedBytes(text))).join('.');
+}
+
+/** The receipt of a text that was signed. Throws `receipt_malformed`. */
+export function withSignature(signed: string, signature: Uint8Array): string {
+  return decodeReceipt(`${signed}.${toBase64url(signature)}`).token;
 }
 
 /** The bytes of an ASCII text; canonical JSON and base64url are nothing else. */
-function signedBytes(text: string): Uint8Array {
+export function signedBytes(text: string): Uint8Array {
   return Uint8Array.from({ length: text.length }, (_, index) => text.charCodeAt(index));
 }
 

@@ -78,7 +78,8 @@ function rolesOf(at: Fields): readonly string[] {
   return [...new Set(known)].sort();
 }
 
-function thumbprint(x: string): string {
+/** The id of a key: the thumbprint of its public half. */
+export function thumbprint(x: string): string {
   const text = canonicalJson({ crv: 'Ed25519', kty: 'OKP', x });
   return toBase64url(sha256(Uint8Array.from(text, (character) => character.charCodeAt(0))));
 }

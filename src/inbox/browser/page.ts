@@ -1,0 +1,15 @@
+/** The script of every page: each part looks whether its place is there. Invariant: without it a page still shows all and takes receipts. */
+import { answerWithOwnKey } from './answer';
+import { showChain } from './chain';
+import { checkContents } from './contents';
+import { filterItems } from './filter';
+import { keepLive } from './live';
+import { signInWithOwnKey } from './sign-in';
+
+document.documentElement.classList.add('scripted');
+const live = keepLive();
+filterItems(live);
+checkContents();
+void showChain(live);
+void signInWithOwnKey();
+void answerWithOwnKey(live);

@@ -1,0 +1,141 @@
+/**
+ * The plans of a namespace that wait for a person: approvals, and reviews of what could not be proved. Invariant: it reads the list of
+ * executions and their memos only, so no worker is needed, and a plan that nobody carries on is listed all the same.
+ */
+import { defaultPayloadConverter } from '@temporalio/common';
+import type { temporal } from '@temporalio/proto';
+import type { ParkReason } from '../../activities/contract';
+import { isParkReason } from '../../cli/follow';
+import type { Service } from '../../cli/service';
+import { planOfExecution } from '../../plan-of-execution';
+import type { Item, ItemKind, ItemSource, Listed } from './item';
+
+/** What kind of item a reason makes, and how bad it is to leave it. Something may have happened twice, or not at all: that is worst. */
+const REASONS: Record<ParkReason, { readonly kind: ItemKind; readonly risk: number }> = {
+  effect_mismatch: { kind: 'review', risk: 90 },
+  ambiguous_effect: { kind: 'review', risk: 80 },
+  chain_divergence: { kind: 'review', risk: 70 },
+  journal_invalid: { kind: 'review', risk: 70 },
+  journal_behind: { kind: 'review', risk: 70 },
+  approval_revoked: { kind: 'review', risk: 60 },
+  approval_expired: { kind: 'review', risk: 50 },
+  approval_missing: { kind: 'approval', risk: 40 },
+  reviewers_unavailable: { kind: 'review', risk: 30 },
+  wrong_journal: { kind: 'review', risk: 20 },
+  journal_missing: { kind: 'review', risk: 20 },
+  content_missing: { kind: 'review', risk: 20 },
+  no_adapter: { kind: 'review', risk: 20 },
+};
+/** Of a reason that a newer worker wrote. */
+const UNKNOWN_REASON = { kind: 'review', risk: 100 } as const;
+
+const QUERY = "WorkflowType = 'governedPlan' AND ExecutionStatus = 'Running'";
+const CARRIER = /^countersign\/(run_[0-9a-f]{32})$/;
+const PAGE = 500;
+/** Longest texts of a memo that are shown. */
+const LONGEST = 300;
+
+type Execution = temporal.api.workflow.v1.IWorkflowExecutionInfo;
+
+export function planItems(service: Service): ItemSource {
+  const names = new PlanNames(service);
+  return {
+    list: async (limit) => {
+      const { items, more } = await waiting(service, limit);
+      return {
+        items: await Promise.all(items.map(async (item) => ({ ...item, name: await names.of(item.id) }))),
+        more,
+      };
+    },
+  };
+}
+
+async function waiting({ client, soon }: Service, limit: number): Promise<Listed> {
+  const { workflowService, options } = client;
+  const items: Item[] = [];
+  let nextPageToken: Uint8Array | undefined;
+  do {
+    const page = {
+      namespace: options.namespace,
+      query: QUERY,
+      pageSize: PAGE,
+      ...(nextPageToken === undefined ? {} : { nextPageToken }),
+    };
+    const answer = await soon(() => workflowService.listWorkflowExecutions(page));
+    for (const execution of answer.executions ?? []) {
+      const item = itemOf(execution);
+      if (item !== null) items.push(item);
+    }
+    nextPageToken = answer.nextPageToken?.length ? answer.nextPageToken : undefined;
+  } while (nextPageToken !== undefined && items.length <= limit);
+  return { items: items.slice(0, limit), more: items.length > limit };
+}
+
+/** Null of a plan that waits for nobody. */
+function itemOf(execution: Execution): Item | null {
+  const runId = CARRIER.exec(execution.execution?.workflowId ?? '')?.[1];
+  const memo = memoOf(execution);
+  if (runId === undefined || memo['state'] !== 'parked') return null;
+  const reason = textOf(memo['reason']) ?? 'unknown';
+  const { kind, risk } = isParkReason(reason as ParkReason) ? REASONS[reason as ParkReason] : UNKNOWN_REASON;
+  const since = memo['parked_at'];
+  return {
+    id: runId,
+    kind,
+    name: null,
+    href: `/runs/${runId}`,
+    reason,
+    asks: textOf(memo['asks']),
+    progress: textOf(memo['committed']),
+    since: Number.isSafeInteger(since) ? (since as number) : null,
+    risk,
+  };
+}
+
+function memoOf(execution: Execution): Readonly<Record<string, unknown>> {
+  const payload = execution.memo?.fields?.['countersign'];
+  if (payload == null) return {};
+  try {
+    const memo: unknown = defaultPayloadConverter.fromPayload(payload);
+    return typeof memo === 'object' && memo !== null ? (memo as Record<string, unknown>) : {};
+  } catch {
+    return {}; // written by a codec that is not known here
+  }
+}
+
+function textOf(value: unknown): string | null {
+  return typeof value === 'string' ? value.slice(0, LONGEST) : null;
+}
+
+/** What plans are called, as the first event of their history says. A plan never changes, so each is asked once. */
+class PlanNames {
+  private readonly known = new Map<string, string | null>();
+  private readonly asking = new Map<string, Promise<void>>();
+
+  constructor(private readonly service: Service) {}
+
+  /** Null while it is not known: the list does not wait long for names. */
+  async of(runId: string): Promise<string | null> {
+    if (!this.known.has(runId) && this.asking.size < MOST_AT_ONCE) {
+      const asked = this.ask(runId).finally(() => this.asking.delete(runId));
+      this.asking.set(runId, asked);
+    }
+    await this.asking.get(runId);
+    return this.known.get(runId) ?? null;
+  }
+
+  private async ask(runId: string): Promise<void> {
+    if (this.known.size >= MOST_NAMES) this.known.clear();
+    const { client, soon } = this.service;
+    try {
+      const { workflowId } = await soon(() => planOfExecution(client, `countersign/${runId}`));
+      this.known.set(runId, workflowId);
+    } catch {
+      this.known.set(runId, null);
+    }
+  }
+}
+
+const MOST_NAMES = 10_000;
+/** A list of many new plans gets its names over a few looks. */
+const MOST_AT_ONCE = 64;
