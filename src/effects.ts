@@ -47,7 +47,8 @@ export function defineEffect<
 
 const MOST_FAULTS = 5;
 
-function checkOf(schema: z.ZodType): ContentCheck {
+/** What a schema says of a value, without a word of the value. */
+export function checkOf(schema: z.ZodType): ContentCheck {
   return async (value) => {
     try {
       const answer = await schema.safeParseAsync(value);

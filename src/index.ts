@@ -14,6 +14,7 @@ export {
   type ToolFound,
   type ToolHandler,
 } from './adapters/tools';
+export type { ToolDescriptor } from './session-tools';
 export { putContent, readContent } from './refs';
 export type { OrRef, Ref } from './rules/calls/ref';
 export { initJournal, type JournalMade } from './journal-init';
@@ -39,6 +40,10 @@ export {
   type LaunchJob,
   type LaunchOutcome,
   type LookupStrength,
+  type Model,
+  type ModelAnswer,
+  type ModelMessage,
+  type ModelRequest,
   type Reviewers,
   type SideEffectClass,
   type SinkAnswer,

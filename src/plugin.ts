@@ -29,6 +29,9 @@ import { LAUNCH_ACTIVITY, SETTLE_ACTIVITY, STAGE_LAUNCH_ACTIVITY } from './activ
 import type { LaunchEngine, LaunchPoint } from './activities/launch-engine';
 import { Launchers, type LauncherDefinition } from './activities/launchers';
 import { Registry, type Effects } from './activities/registry';
+import { createSessionActivities, createSessionEngine, type SessionOptions } from './activities/session-activity';
+import { SESSION_LOG_ACTIVITY, SESSION_PREPARE_ACTIVITY, SESSION_ROUND_ACTIVITY } from './activities/session-contract';
+import { Models, SessionTools } from './activities/session-engine';
 import { createToolActivities } from './activities/tool-activities';
 import { DESCRIBE_WORKERS_ACTIVITY, TELL_ACTIVITY } from './activities/tool-contract';
 import type { ToolStanding } from './activities/tool-door';
@@ -39,8 +42,9 @@ import { workerDoors } from './activities/worker-door';
 import { openTelemetrySpans } from './adapters/spans/open-telemetry';
 import { developmentReviewers } from './development-reviewers';
 import { initJournal } from './journal-init';
-import { StoreError, type Reviewers, type Store } from './ports';
+import { StoreError, type Model, type Reviewers, type Store } from './ports';
 import { refuseTwoSdkCopies } from './sdk-copies';
+import { describedEffect, sessionTool, type ToolDescriptor } from './session-tools';
 
 export interface CountersignPluginOptions {
   /** The journal: chain, slots, witnesses. One journal for all workers of a plan; see `countersign journal init`. */
@@ -65,6 +69,10 @@ export interface CountersignPluginOptions {
   readonly launchers?: readonly LauncherDefinition[];
   /** Roles that may authorize a launch. @default any that a reviewer's key holds */
   readonly launchRoles?: readonly string[];
+  /** The models of tool sessions; see `countersign/models`. @default none */
+  readonly models?: readonly Model[];
+  /** The tools that sessions may use, as models and policies know them; tool workers run them. @default none */
+  readonly tools?: readonly ToolDescriptor[];
   /** @internal Of a tool worker; see `CountersignToolWorker`. */
   readonly standing?: ToolStanding;
   /** The checks that run in this worker, by the bindings of plans. @default none */
@@ -76,6 +84,8 @@ export interface CountersignPluginOptions {
   /** @internal */
   readonly atLaunch?: (point: LaunchPoint) => void | Promise<void>;
   /** @internal */
+  readonly atSession?: SessionOptions['atSession'];
+  /** @internal */
   readonly atRecord?: RunEngine['atRecord'];
 }
 
@@ -86,6 +96,9 @@ const ACTIVITIES = [
   SETTLE_ACTIVITY,
   STAGE_LAUNCH_ACTIVITY,
   ADVANCE_ACTIVITY,
+  SESSION_LOG_ACTIVITY,
+  SESSION_ROUND_ACTIVITY,
+  SESSION_PREPARE_ACTIVITY,
   TELL_ACTIVITY,
   DESCRIBE_WORKERS_ACTIVITY,
 ];
@@ -93,13 +106,16 @@ const ACTIVITIES = [
 export class CountersignPlugin implements WorkerPlugin, BundlerPlugin, ClientPlugin {
   readonly name = 'CountersignPlugin';
   private readonly registry: Registry;
+  private readonly sessions: SessionOptions;
   private readonly launchers: Launchers;
   private readonly checks: Checks;
   private launching: LaunchEngine | null = null;
   private readonly running = new Set<Worker>();
 
   constructor(private readonly options: CountersignPluginOptions) {
-    this.registry = new Registry(options.effects ?? []);
+    const tools = (options.tools ?? []).map(sessionTool);
+    this.registry = new Registry(options.effects ?? [], tools.map(describedEffect));
+    this.sessions = { models: new Models(options.models ?? []), tools: new SessionTools(tools) };
     this.launchers = new Launchers(options.launchers ?? []);
     this.checks = new Checks(options.checks ?? []);
   }
@@ -131,7 +147,11 @@ export class CountersignPlugin implements WorkerPlugin, BundlerPlugin, ClientPlu
       ...(launchRoles === undefined ? {} : { launchRoles }),
       ...(atLaunch === undefined ? {} : { atLaunch }),
     });
-    const { mostLaunchedChecks, atRecord } = this.options;
+    const { mostLaunchedChecks, atRecord, atSession } = this.options;
+    const sessions = createSessionEngine(engine, {
+      ...this.sessions,
+      ...(atSession === undefined ? {} : { atSession }),
+    });
     const running = createRunEngine(this.launching, {
       checks: this.checks,
       ...(mostLaunchedChecks === undefined ? {} : { mostLaunchedChecks }),
@@ -141,6 +161,7 @@ export class CountersignPlugin implements WorkerPlugin, BundlerPlugin, ClientPlu
       ...createActivities(shared, engine),
       ...createLaunchActivities(this.launching),
       ...createVerificationActivities(running),
+      ...createSessionActivities(sessions),
       ...createToolActivities(),
     };
     return {

@@ -61,3 +61,16 @@ export type { ProxyOptions } from './workflows/calls';
 export type { CallName, CancelledDetails, RejectedDetails } from './workflows/call-outcome';
 export type { OrRef, Ref } from './rules/calls/ref';
 export type { CallOptions, EffectProxies, EffectProxy, EffectResult, PlannedCall } from './rules/calls/signature';
+export { toolSession } from './workflows/tool-session';
+export {
+  cancelSessionUpdate,
+  completeSessionUpdate,
+  sendUpdate,
+  sessionStatusQuery,
+  type CallStatus,
+  type MessageTaken,
+  type SessionLimits,
+  type ToolSessionInput,
+  type ToolSessionStatus,
+  type UserMessage,
+} from './workflows/session-messages';

@@ -69,8 +69,8 @@ export class Entries {
     }
   }
 
-  list(folder: string): Promise<readonly string[]> {
-    return this.store.list(folder);
+  list(folder: string, after?: string): Promise<readonly string[]> {
+    return this.store.list(folder, after);
   }
 
   bytes(path: string): Promise<Uint8Array | null> {

@@ -19,8 +19,13 @@ export type Effects = readonly EffectDefinition[] | Readonly<Record<string, Effe
 export class Registry {
   private readonly definitions = new Map<string, EffectDefinition>();
 
-  constructor(private readonly defined: Effects) {
-    for (const definition of Object.values(defined)) {
+  /** `described`: tools that other workers run; one that is defined here as well is run here. */
+  constructor(
+    private readonly defined: Effects,
+    described: readonly EffectDefinition[] = [],
+  ) {
+    const own = new Set(Object.values(defined).map(({ toolId }) => toolId));
+    for (const definition of [...Object.values(defined), ...described.filter(({ toolId }) => !own.has(toolId))]) {
       const { toolId, sink, maxAttempts } = definition;
       if (!isGovernedId(toolId, 'tool')) {
         throw new Error(`"${toolId}" is not a governed tool id; name it like tool:example.org/reserve@1.0.0`);

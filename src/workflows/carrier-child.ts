@@ -18,7 +18,11 @@ import type { governedPlan } from './governed-plan';
 import { takeTurnSignal, type GovernedPlanInput } from './messages';
 
 /** `child`: it has ended, and its chain with it. `another`: somebody else started the carrier, and it is still there. */
-export async function carriedByChild(chain: ChainKeeper, taskQueue: string | undefined): Promise<'child' | 'another'> {
+export async function carriedByChild(
+  chain: ChainKeeper,
+  taskQueue: string | undefined,
+  cancellationType: 'WAIT_CANCELLATION_COMPLETED' | 'TRY_CANCEL' = 'WAIT_CANCELLATION_COMPLETED',
+): Promise<'child' | 'another'> {
   const { position: known, journalId, plan } = chain;
   const workflowId = carrierWorkflowId(plan.runId);
   const input: GovernedPlanInput = {
@@ -33,7 +37,7 @@ export async function carriedByChild(chain: ChainKeeper, taskQueue: string | und
       workflowId,
       args: [input],
       parentClosePolicy: 'ABANDON',
-      cancellationType: 'WAIT_CANCELLATION_COMPLETED',
+      cancellationType,
       workflowIdReusePolicy: 'ALLOW_DUPLICATE',
       workflowTaskTimeout: CARRIER_TASK_TIMEOUT_MS,
       memo: { countersign_plan: plan.planDigest },

@@ -110,6 +110,7 @@ export class Rig {
   private workers: RigWorker[] = [];
   private started: Execution[] = [];
   private cleanups: (() => Promise<void>)[] = [];
+  private stops: (() => Promise<void>)[] = [];
   private names = 0;
 
   constructor(readonly options: RigOptions) {}
@@ -137,6 +138,7 @@ export class Rig {
   async end(): Promise<void> {
     this.sinks.faults.clear();
     this.sinks.faults.release('*', 'drop');
+    await Promise.all(this.stops.splice(0).map((stop) => stop()));
     await Promise.all(this.workers.splice(0).map((worker) => worker.stop()));
     const executions = this.started.splice(0);
     try {
@@ -257,6 +259,11 @@ export class Rig {
 
   async historyOf(handle: Pick<PlanHandle, 'workflow'>): Promise<HistoryJson> {
     return historyToJson(await handle.workflow.fetchHistory());
+  }
+
+  /** To be done when the test is over, before its executions are replayed. */
+  beforeEnd(stop: () => Promise<void>): void {
+    this.stops.push(stop);
   }
 
   /** To be done after the test and its replays. */

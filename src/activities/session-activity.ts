@@ -1,0 +1,94 @@
+/**
+ * The activities of sessions in Temporal. Invariant: who is calling comes from the server: only the session's own workflow is answered;
+ * a refusal is final, and whatever else goes wrong is tried again.
+ */
+import { ApplicationFailure, Context } from '@temporalio/activity';
+import { sessionWorkflowId } from '../rules/invocations/names';
+import { eventFromBody } from '../rules/invocations/session-event';
+import { SESSION_EVENTS } from '../rules/invocations/vocabulary';
+import { Refusal } from '../rules/refusal';
+import { definitionFromRecord } from '../rules/sessions/definition-record';
+import type { Engine } from './engine';
+import {
+  SESSION_LOG_ACTIVITY,
+  SESSION_PREPARE_ACTIVITY,
+  SESSION_ROUND_ACTIVITY,
+  type LogEvent,
+  type SessionActivities,
+} from './session-contract';
+import { type Models, type SessionTools, type SessionEngine, type SessionPoint } from './session-engine';
+import { sessionPrepare } from './session-prepare';
+import { sessionRound } from './session-round';
+import { SessionShelf, type SaidEvent } from './session-shelf';
+
+export interface SessionOptions {
+  readonly models: Models;
+  readonly tools: SessionTools;
+  readonly atSession?: (point: SessionPoint) => void | Promise<void>;
+}
+
+const HEARTBEAT_MS = 1_000;
+
+export function createSessionEngine(engine: Engine, { models, tools, atSession }: SessionOptions): SessionEngine {
+  const { journal, contents, withDeadline } = engine;
+  return {
+    ...{ journal, contents, withDeadline, models, tools },
+    shelf: new SessionShelf(journal),
+    ...(atSession === undefined ? {} : { at: atSession }),
+  };
+}
+
+export function createSessionActivities(engine: SessionEngine): SessionActivities {
+  return {
+    [SESSION_LOG_ACTIVITY]: (request) =>
+      answering(engine, request, async () => {
+        const { session_id: session, definition, events } = request;
+        const whole = definition === undefined ? null : definitionFromRecord(definition);
+        return { head: await engine.shelf.append(session, events.map(saidEvent), whole) };
+      }),
+    [SESSION_ROUND_ACTIVITY]: (request) =>
+      answering(engine, request, (signal) => sessionRound(engine, request, signal)),
+    [SESSION_PREPARE_ACTIVITY]: (request) =>
+      answering(engine, request, async () => ({ calls: await sessionPrepare(engine, request) })),
+  };
+}
+
+interface OfSession {
+  readonly session_id: string;
+  readonly journal_id: string | null;
+}
+
+async function answering<T extends object>(
+  { journal }: SessionEngine,
+  { session_id: session, journal_id: expected }: OfSession,
+  act: (stopping: AbortSignal) => Promise<T>,
+): Promise<T & { readonly journal_id: string }> {
+  const context = Context.current();
+  const beat = setInterval(() => context.heartbeat(), HEARTBEAT_MS);
+  try {
+    if (context.info.workflowExecution?.workflowId !== sessionWorkflowId(session)) {
+      throw new Refusal('not_the_plans_workflow', 'only the workflow of this session may write and read for it');
+    }
+    const journalId = await journal.id();
+    if (expected !== null && expected !== journalId) {
+      throw new Refusal('wrong_journal', 'this worker writes another journal than the one this session belongs to');
+    }
+    return { journal_id: journalId, ...(await act(context.cancellationSignal)) };
+  } catch (fault) {
+    if (fault instanceof Refusal && !isPassing(fault)) throw ApplicationFailure.nonRetryable(fault.message, fault.code);
+    throw fault;
+  } finally {
+    clearInterval(beat);
+  }
+}
+
+/** Another worker, or this one after a change of its configuration, can do it. */
+function isPassing({ code }: Refusal): boolean {
+  return code === 'no_adapter' || code === 'wrong_journal' || code === 'journal_missing' || code === 'content_missing';
+}
+
+function saidEvent({ type, at, body, time = 1 }: LogEvent): SaidEvent {
+  const known = SESSION_EVENTS.find((one) => one === type);
+  if (known === undefined) throw new Refusal('invalid_record', 'is no event of a session', 'type');
+  return { at, time, event: eventFromBody(known, body) };
+}

@@ -1,0 +1,237 @@
+/**
+ * A typed client for tool sessions, imported as `countersign/client`. Invariant: what a person says is in the content store before the
+ * session hears of it; starting the same session again follows the one that is there; and whoever attaches sees every event, in order.
+ */
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  WorkflowExecutionAlreadyStartedError,
+  WorkflowUpdateFailedError,
+  type Client,
+  type WorkflowHandle,
+} from '@temporalio/client';
+import { ApplicationFailure } from '@temporalio/common';
+import { CARRIER_TASK_TIMEOUT_MS } from './activities/contract';
+import { Contents } from './activities/contents';
+import { Journal } from './activities/journal';
+import { SessionShelf } from './activities/session-shelf';
+import type { Store } from './ports';
+import { isSessionName, queueNameOf, sessionWorkflowId } from './rules/invocations/names';
+import type { SessionEventType } from './rules/invocations/vocabulary';
+import { Refusal, REFUSAL_CODES } from './rules/refusal';
+import type { Dict } from './rules/fields';
+import { eventToBody } from './rules/invocations/session-event';
+import type { SessionRecord } from './rules/invocations/session-record';
+import type { toolSession } from './workflows/tool-session';
+import type { MessageTaken, SessionLimits, ToolSessionInput, ToolSessionStatus } from './workflows/session-messages';
+
+export interface SessionClientOptions {
+  readonly client: Client;
+  /** The journal that the workers write; what `attach` reads. */
+  readonly store: Store;
+  /** The content store that the workers read. */
+  readonly contents: Store;
+  /** Task queue of the workers that carry sessions. */
+  readonly taskQueue: string;
+}
+
+export interface SessionStart {
+  /** 1 to 64 characters of `[A-Za-z0-9._-]`; the same name is the same session for ever. */
+  readonly session: string;
+  /** Of the agent, in the same form; it is part of the id of every call. */
+  readonly agentVersion: string;
+  /** Name of a model of the session's workers. */
+  readonly model: string;
+  /** The tools that the agent may call, each in one version. @default none */
+  readonly tools?: readonly { readonly tool: string; readonly version?: string | null }[];
+  /** What the model is told first. */
+  readonly instructions?: string;
+  /** The first message of the user. @default none yet */
+  readonly message?: string;
+  /** `interactive`: somebody is expected to be there. `detached`: it goes on by itself. @default 'interactive' */
+  readonly mode?: 'interactive' | 'detached';
+  /** A turn of a `root` ends in `awaiting_input`, one of a `child` ends the session. @default 'root' */
+  readonly kind?: 'root' | 'child';
+  /** @default none */
+  readonly limits?: { readonly tokens?: number; readonly rounds?: number; readonly wallClockMs?: number };
+}
+
+/** One event of a session's log, with the content that it names. */
+export interface SessionEvent {
+  readonly sequence: number;
+  /** Unix milliseconds, by the clock of the session's server. */
+  readonly at: number;
+  readonly type: SessionEventType;
+  readonly body: Dict;
+  /** The text of a message, the arguments of a call, or its result; null for any other event, and where it was erased. */
+  readonly content: unknown;
+}
+
+export interface AttachOptions {
+  /** The last event that was seen already. @default from the beginning */
+  readonly after?: number;
+  /** Ends the iteration. */
+  readonly signal?: AbortSignal;
+}
+
+export interface SessionHandle {
+  readonly session: string;
+  readonly workflowId: string;
+  /** Says something. Answers when it is taken; `id` makes saying it twice the same message. @default a random id */
+  send(text: string, options?: { readonly id?: string }): Promise<MessageTaken>;
+  /** Every event in order, those to come as well, until the session has ended. */
+  attach(options?: AttachOptions): AsyncIterableIterator<SessionEvent>;
+  status(): Promise<ToolSessionStatus>;
+  /** Dispatches nothing more and ends the session. */
+  cancel(): Promise<ToolSessionStatus>;
+  /** Ends the session when the turn under way is over. Throws `Refusal` while messages wait. */
+  complete(): Promise<ToolSessionStatus>;
+  /** Waits for the end. Throws `WorkflowFailedError`; its cause has type `SessionFailed` when the session failed. */
+  result(): Promise<ToolSessionStatus>;
+  /** The plain Temporal handle. */
+  readonly workflow: WorkflowHandle<typeof toolSession>;
+}
+
+const POLL_MS = 200;
+const MOST_BYTES = 1024 * 1024;
+
+export class SessionClient {
+  private readonly contents: Contents;
+  private readonly journal: Journal;
+
+  constructor(private readonly options: SessionClientOptions) {
+    this.contents = new Contents(options.contents);
+    this.journal = new Journal(options.store);
+  }
+
+  /** Starts the session, or follows the one that is there, whose settings stay as they were. */
+  async start(start: SessionStart): Promise<SessionHandle> {
+    const { session, message } = start;
+    const input = await this.input(start);
+    const first = message === undefined ? {} : { message: { message_id: 'first', message: await this.put(message) } };
+    const workflowId = sessionWorkflowId(session);
+    try {
+      await this.options.client.workflow.start<typeof toolSession>('toolSession', {
+        workflowId,
+        taskQueue: this.options.taskQueue,
+        args: [{ ...input, ...first }],
+        workflowIdConflictPolicy: 'FAIL',
+        workflowIdReusePolicy: 'REJECT_DUPLICATE',
+        workflowTaskTimeout: CARRIER_TASK_TIMEOUT_MS,
+        staticSummary: `session ${session}: agent ${start.agentVersion}, model ${start.model}`.slice(0, 200),
+      });
+    } catch (fault) {
+      if (!(fault instanceof WorkflowExecutionAlreadyStartedError)) throw fault;
+    }
+    return this.getHandle(session);
+  }
+
+  private async input(start: SessionStart): Promise<ToolSessionInput> {
+    const { session, agentVersion, model, tools = [], instructions, mode, kind, limits = {} } = start;
+    if (!isSessionName(session)) refuse('session', 'must be 1 to 64 characters of [A-Za-z0-9._-]');
+    if (!isSessionName(agentVersion)) refuse('agentVersion', 'must be 1 to 64 characters of [A-Za-z0-9._-]');
+    if (model === '') refuse('model', 'must name a model of the workers');
+    const bound = tools.map(({ tool, version = null }) => ({ tool, version }));
+    bound.forEach(queueNameOf);
+    if (new Set(bound.map(({ tool }) => tool)).size !== bound.length) refuse('tools', 'must name each tool once');
+    return {
+      ...{ session_id: session, agent_version: agentVersion, model, tools: bound },
+      instructions: instructions === undefined ? null : await this.put(instructions),
+      ...(mode === undefined ? {} : { mode }),
+      ...(kind === undefined ? {} : { kind }),
+      limits: limitsOf(limits),
+      journal_id: await this.journal.id(),
+    };
+  }
+
+  getHandle(session: string): SessionHandle {
+    const workflow = this.options.client.workflow.getHandle<typeof toolSession>(sessionWorkflowId(session));
+    return {
+      ...{ session, workflowId: workflow.workflowId, workflow },
+      send: async (text, { id = `msg_${randomBytes(16).toString('hex')}` } = {}) =>
+        told(
+          workflow.executeUpdate<MessageTaken, [unknown]>('send', {
+            updateId: `send-${id}`,
+            args: [{ message_id: id, message: await this.put(text) }],
+          }),
+        ),
+      attach: (options) => this.events(session, options),
+      status: () => workflow.query<ToolSessionStatus>('session_status'),
+      cancel: () => told(workflow.executeUpdate<ToolSessionStatus, []>('cancel_session', { args: [] })),
+      complete: () => told(workflow.executeUpdate<ToolSessionStatus, []>('complete_session', { args: [] })),
+      result: () => workflow.result(),
+    };
+  }
+
+  private async *events(
+    session: string,
+    { after = 0, signal }: AttachOptions = {},
+  ): AsyncIterableIterator<SessionEvent> {
+    const shelf = new SessionShelf(this.journal);
+    const stopped = (): boolean => signal?.aborted === true;
+    for (let next = after; !stopped();) {
+      const log = await shelf.log(session);
+      for (; next < log.length && !stopped(); next += 1) yield await this.event(log[next] as SessionRecord);
+      if (log.some(({ event }) => isEnd(event.type))) return;
+      await sleep(POLL_MS, undefined, signal === undefined ? {} : { signal }).catch(() => undefined);
+    }
+  }
+
+  private async event({ sequence, at, event }: SessionRecord): Promise<SessionEvent> {
+    const { type } = event;
+    const body = eventToBody(event);
+    const digest = body[CONTENT_OF[type] ?? ''];
+    return { sequence, at, type, body, content: typeof digest === 'string' ? await this.content(digest) : null };
+  }
+
+  private async content(digest: string): Promise<unknown> {
+    try {
+      return await this.contents.content(digest);
+    } catch (fault) {
+      if (fault instanceof Refusal && fault.code === 'content_missing') return null;
+      throw fault;
+    }
+  }
+
+  private put(text: string): Promise<string> {
+    if (typeof text !== 'string' || text.length > MOST_BYTES)
+      refuse('message', `must be a text of at most ${MOST_BYTES} characters`);
+    return this.contents.putContent(text);
+  }
+}
+
+/** The field of an event that names content. */
+const CONTENT_OF: Partial<Record<SessionEventType, string>> = {
+  'message.user': 'message',
+  'message.assistant': 'message',
+  'tool.requested': 'args_digest',
+  'tool.completed': 'result_digest',
+};
+
+function isEnd(type: SessionEventType): boolean {
+  return type === 'session.completed' || type === 'session.failed' || type === 'session.cancelled';
+}
+
+function limitsOf({ tokens, rounds, wallClockMs }: NonNullable<SessionStart['limits']>): SessionLimits {
+  for (const [name, limit] of Object.entries({ tokens, rounds, wallClockMs })) {
+    if (limit !== undefined && !(Number.isSafeInteger(limit) && limit > 0))
+      refuse(`limits.${name}`, 'must be 1 or more');
+  }
+  return { tokens: tokens ?? null, rounds: rounds ?? null, wall_clock_ms: wallClockMs ?? null };
+}
+
+/** A refusal of the workflow as such. */
+async function told<T>(update: Promise<T>): Promise<T> {
+  try {
+    return await update;
+  } catch (fault) {
+    const cause = fault instanceof WorkflowUpdateFailedError ? fault.cause : null;
+    const code = cause instanceof ApplicationFailure ? REFUSAL_CODES.find((known) => known === cause.type) : undefined;
+    if (code === undefined) throw fault;
+    throw new Refusal(code, (cause as Error).message.replace(`${code}: `, ''));
+  }
+}
+
+function refuse(field: string, reason: string): never {
+  throw new Refusal('invalid_arguments', reason, field);
+}

@@ -1,0 +1,63 @@
+/**
+ * The tools of sessions as a worker is told of them. Invariant: a description says what may be asked of a tool, and runs nothing: what
+ * a session's worker holds of it can look, close and end, and never sends.
+ */
+import type { z } from 'zod';
+import type { SessionToolFields } from './activities/session-engine';
+import { inputJsonSchema } from './adapters/tools';
+import { checkOf } from './effects';
+import type { EffectDefinition, SideEffectClass } from './ports';
+import { UNDECLARED_CLASS } from './rules/invocations/class-table';
+import { toolIdOf } from './rules/invocations/names';
+
+/** A tool handler is one, too. */
+export interface ToolDescriptor {
+  /** A lowercase name of up to 64 letters, digits and hyphens; the model calls it by this. */
+  readonly tool: string;
+  /** As in `1.0.0`. @default the tool has none */
+  readonly version?: string;
+  /** What the model is told of it. @default the description of the schema */
+  readonly description?: string;
+  readonly inputSchema: z.ZodType;
+  /** @default 'non_idempotent_write' */
+  readonly sideEffect?: SideEffectClass;
+  /** `queue`: exact order and bound. `native`: Temporal's task queue alone, which is faster. @default 'queue' */
+  readonly capacity?: 'queue' | 'native';
+  /** How long a call may wait for a worker, in milliseconds. @default 10000 */
+  readonly queueWaitMs?: number;
+  /** Longest time of one execution, in milliseconds. @default 30000 */
+  readonly deadlineMs?: number;
+}
+
+const QUEUE_WAIT_MS = 10_000;
+const DEADLINE_MS = 30_000;
+
+export function sessionTool({ tool, version, ...given }: ToolDescriptor): SessionToolFields {
+  const { inputSchema, sideEffect = UNDECLARED_CLASS, capacity = 'queue' } = given;
+  return {
+    ...{ tool, version: version ?? null, sideEffect, capacity },
+    description: given.description ?? inputSchema.description ?? '',
+    inputSchema: inputJsonSchema(inputSchema),
+    checkInput: checkOf(inputSchema),
+    queueWaitMs: given.queueWaitMs ?? QUEUE_WAIT_MS,
+    executionMs: given.deadlineMs ?? DEADLINE_MS,
+  };
+}
+
+/** The tool where it is only described: plans of it can be followed and closed here, and nothing is sent. */
+export function describedEffect({ tool, version, sideEffect, executionMs }: SessionToolFields): EffectDefinition {
+  return {
+    toolId: toolIdOf({ tool, version }),
+    sink: {
+      kind: 'local_tool',
+      sideEffect,
+      lookup: 'none',
+      enforcesKey: sideEffect === 'idempotent_write' ? 'always' : 'no',
+      deadlineMs: executionMs,
+      settleMs: 0,
+      observe: (items) => Promise.resolve(items.map(() => ({ state: 'unknown' }) as const)),
+      dispatch: () => Promise.resolve({ outcome: 'not_sent' }),
+    },
+    checkOutput: (value) => Promise.resolve({ ok: true, value }),
+  };
+}

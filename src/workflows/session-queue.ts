@@ -1,0 +1,55 @@
+/**
+ * How a session hands calls to the queues of their tools. Invariant: a call that is handed over again is the same call in the same
+ * place, with the deadline that it had; a queue that is not there is started.
+ */
+import { proxyLocalActivities, workflowInfo } from '@temporalio/workflow';
+import { TELL_ACTIVITY, type ToolActivities } from '../activities/tool-contract';
+import { queueNameOf, queueWorkflowId, toolIdOf } from '../rules/invocations/names';
+import { ENQUEUE_SIGNAL, WITHDRAW_SIGNAL, type Enqueue, type ToolQueueInput, type Withdraw } from './queue-messages';
+import type { CallHost, ToolCall } from './tool-call';
+
+const TELL = {
+  startToCloseTimeout: '1 minute',
+  retry: { initialInterval: '200 milliseconds', maximumInterval: '30 seconds' },
+} as const;
+
+export class QueueDoor implements Pick<CallHost, 'enqueue' | 'withdraw'> {
+  private sequence = 0;
+  /** What each call was handed over with first. */
+  private readonly asked = new Map<ToolCall, Pick<Enqueue, 'sequence' | 'deadline_at' | 'request'>>();
+
+  async enqueue(call: ToolCall): Promise<void> {
+    const { prepared, chain, callId } = call;
+    const { queue_wait_ms, execution_ms } = prepared;
+    let asked = this.asked.get(call);
+    if (asked?.request !== call.request) {
+      this.sequence += 1;
+      asked = { sequence: this.sequence, deadline_at: Date.now() + queue_wait_ms, request: call.request };
+      this.asked.set(call, asked);
+    }
+    const message: Enqueue = {
+      ...{ call_id: callId, run_id: chain.plan.runId, plan: chain.record, journal_id: chain.journalId },
+      ...{ reply_to: workflowInfo().workflowId, queue_wait_ms, execution_ms },
+      ...asked,
+    };
+    await tell(call, ENQUEUE_SIGNAL, message);
+  }
+
+  async withdraw(call: ToolCall): Promise<void> {
+    const message: Withdraw = { call_id: call.callId, reply_to: workflowInfo().workflowId };
+    await tell(call, WITHDRAW_SIGNAL, message);
+  }
+}
+
+async function tell({ prepared }: ToolCall, signal: string, message: Enqueue | Withdraw): Promise<void> {
+  const tool = { tool: prepared.tool, version: prepared.version };
+  const [name, version = ''] = queueNameOf(tool).split('@');
+  const input: ToolQueueInput = { tool: name ?? '', version };
+  const activities = proxyLocalActivities<ToolActivities>(TELL);
+  await activities[TELL_ACTIVITY]({
+    workflow_id: queueWorkflowId(toolIdOf(tool)) ?? '',
+    signal,
+    message,
+    start: { workflow_type: 'toolQueue', input, summary: `queue of ${queueNameOf(tool)}` },
+  });
+}
