@@ -17,8 +17,8 @@ export interface Invocation {
   readonly callId: string;
   /** The run of its plan; null of a call that names no tool of the agent. */
   readonly runId: string | null;
-  /** Null where the model named none of the agent's tools. */
-  readonly tool: Tool | null;
+  /** As the model asked for it, which may be none of the agent's. */
+  readonly tool: Tool;
   readonly sideEffect: SideEffectClass;
   readonly argsDigest: string;
   readonly status: InvocationStatus;
@@ -238,7 +238,7 @@ function requested(
 }
 
 function isSameCall(call: Invocation, other: Omit<CallRequest, 'sideEffect'>): boolean {
-  const sameTool = call.tool?.tool === other.tool?.tool && call.tool?.version === other.tool?.version;
+  const sameTool = call.tool.tool === other.tool.tool && call.tool.version === other.tool.version;
   return call.callId === other.callId && call.runId === other.runId && sameTool && call.argsDigest === other.argsDigest;
 }
 

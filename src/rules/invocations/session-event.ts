@@ -89,8 +89,8 @@ export interface SessionBodies {
     readonly completedAt: number;
   };
   readonly 'tool.indeterminate': { readonly callId: string; readonly code: UnknownCode; readonly exhausted: boolean };
-  /** `rule`: the policy's. */
-  readonly 'tool.policy_denied': { readonly callId: string; readonly rule: string };
+  /** `rule`: the policy's; null where no rule allows it. */
+  readonly 'tool.policy_denied': { readonly callId: string; readonly rule: string | null };
   readonly 'approval.required': { readonly approval: AskedApproval };
   readonly 'approval.vote': {
     readonly approvalId: string;
@@ -231,7 +231,7 @@ const FORMS: { readonly [T in SessionEventType]: Form<T> } = {
   },
   'tool.policy_denied': {
     write: ({ callId, rule }) => ({ call_id: callId, rule }),
-    read: (at) => ({ callId: callAt(at), rule: ruleAt(at) }),
+    read: (at) => ({ callId: callAt(at), rule: at.nullable('rule', () => ruleAt(at)) }),
   },
   'approval.required': {
     write: ({ approval }) => approvalToRecord(approval),
