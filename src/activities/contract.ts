@@ -105,11 +105,12 @@ export type DriveStatus =
       readonly message: string;
       readonly question?: Dict | null;
     }
-  /** Ask again after `ms`; the wait counts for the listed `[ordinal, attempt]` pairs. */
+  /** Ask again after `ms`; the wait counts for the listed `[ordinal, attempt]` pairs. `message`: when it is not a sink that is waited for. */
   | {
       readonly status: 'waiting';
       readonly ms: number;
       readonly pending: readonly (readonly [ordinal: number, attempt: number])[];
+      readonly message?: string;
     }
   /** The worker is shutting down, was asked to stop, or has used up its time: drive again. */
   | { readonly status: 'stopped' }

@@ -6,6 +6,8 @@ import type { RecoveryDecision } from '../rules/recovery';
 import type { Witness } from '../rules/sends/witness';
 import type { DriveStatus, ParkReason } from './contract';
 import type { Known } from './observe';
+import { retryPauseMs } from './send';
+import type { BatchEnd } from './send-batch';
 
 /** The soonest wait of all; each waited-for attempt is credited with it. */
 export function waitStatus(known: readonly Known[]): DriveStatus | null {
@@ -18,6 +20,15 @@ export function waitStatus(known: readonly Known[]): DriveStatus | null {
       verdict.attempts.map((attempt) => [target.ordinal, attempt] as const),
     ),
   };
+}
+
+const LATE =
+  'the time of a send was over before its request could leave: the journal or the sink answers too slowly; nothing was sent, and it is tried again by itself';
+
+/** Not counted against the time that the sink has for an answer: it asked for the pause, or was not asked for anything. */
+export function notSentStatus({ known, retryAfterMs, late }: Extract<BatchEnd, { ended: 'not_sent' }>): DriveStatus {
+  const waiting = { status: 'waiting', ms: retryPauseMs(known.slots, retryAfterMs), pending: [] } as const;
+  return late ? { ...waiting, message: LATE } : waiting;
 }
 
 export function reviewReason(decision: RecoveryDecision): ParkReason {

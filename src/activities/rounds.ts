@@ -27,7 +27,7 @@ import type { Target } from './look-up';
 import { observeAll, proven, type Known } from './observe';
 import { Permission, type Standing } from './permission';
 import { receive } from './receive';
-import { refusalIn, reviewMessage, reviewReason, waitStatus } from './rest';
+import { notSentStatus, refusalIn, reviewMessage, reviewReason, waitStatus } from './rest';
 import { retryPauseMs } from './send';
 import type { BatchEnd } from './send-batch';
 import { Sending, type Round } from './sending';
@@ -196,12 +196,7 @@ export class Rounds {
         // Where it was for want of permission, what was sent before is looked at first.
         return (await this.standing()).standing === 'permitted' ? { status: 'stopped' } : null;
       case 'not_sent':
-        return {
-          status: 'waiting',
-          ms: retryPauseMs(end.known.slots, end.retryAfterMs),
-          // Asked for by the sink, so not counted against its time to come to an answer.
-          pending: [],
-        };
+        return notSentStatus(end);
       case 'unknown':
         return this.afterUnknown();
     }

@@ -16,7 +16,12 @@ export type BatchEnd =
   | { readonly ended: 'stopped' }
   | { readonly ended: 'fenced' }
   | { readonly ended: 'unknown'; readonly known: Known }
-  | { readonly ended: 'not_sent'; readonly known: Known; readonly retryAfterMs: number | null }
+  | {
+      readonly ended: 'not_sent';
+      readonly known: Known;
+      readonly retryAfterMs: number | null;
+      readonly late: boolean;
+    }
   /** The slot's end says what the sink said. */
   | { readonly ended: 'refused' };
 
@@ -98,7 +103,7 @@ function endOf(known: Known, result: SendResult): BatchEnd {
     case 'refused':
       return { ended: 'refused' };
     case 'not_sent':
-      return { ended: 'not_sent', known, retryAfterMs: result.retryAfterMs };
+      return { ended: 'not_sent', known, retryAfterMs: result.retryAfterMs, late: result.late };
     case 'unknown':
       return { ended: 'unknown', known };
     case 'fenced':

@@ -34,8 +34,8 @@ export type SendResult =
   /** `end`: the slot's end, still to be written. The sink was seen to hold the effect, so nothing rests on it but the batch. */
   | { readonly sent: 'committed'; readonly end?: Promise<Owed> }
   | { readonly sent: 'refused' }
-  /** Proven not sent; ask again after `retryAfterMs` when the sink said so. */
-  | { readonly sent: 'not_sent'; readonly retryAfterMs: number | null }
+  /** Proven not sent; ask again after `retryAfterMs` when the sink said so. `late`: its time was over before the request could leave. */
+  | { readonly sent: 'not_sent'; readonly retryAfterMs: number | null; readonly late: boolean }
   /** Whatever happened, only the next observation can tell. */
   | { readonly sent: 'unknown' }
   | { readonly sent: 'fenced' };
@@ -103,9 +103,10 @@ export async function sendOne(
   });
   if (verdict.state === 'absent') await engine.at?.('sending');
   // The clock kept running while this process did not (a pause, a slow look-up): neither a slot nor an approval that has expired may be used.
-  if (verdict.state !== 'absent' || left() <= 0 || !turn.permitted()) {
+  const late = left() <= 0;
+  if (verdict.state !== 'absent' || late || !turn.permitted()) {
     await writeEnd(engine, endOf({ outcome: 'not_sent' }));
-    return verdict.state === 'committed' ? { sent: 'committed' } : { sent: 'not_sent', retryAfterMs: null };
+    return verdict.state === 'committed' ? { sent: 'committed' } : { sent: 'not_sent', retryAfterMs: null, late };
   }
 
   const outcome = await toldDispatch(engine, target, left(), right.attempt);
@@ -138,7 +139,7 @@ async function settle(
     case 'not_sent': {
       const retryAfterMs = outcome.retryAfterMs ?? null;
       await writeEnd(engine, endOf({ outcome: 'not_sent', retryAfterMs }));
-      return { sent: 'not_sent', retryAfterMs };
+      return { sent: 'not_sent', retryAfterMs, late: false };
     }
     case 'accepted': {
       const found = await lookUpOnce(engine, target, definition.sink.deadlineMs);

@@ -231,7 +231,7 @@ export class DriveLoop {
       case 'parked':
         return this.park(result.reason, result.message);
       case 'waiting':
-        return this.pause('waiting', 'settling', null, result.ms, (ms) => {
+        return this.pause('waiting', 'settling', result.message ?? null, result.ms, (ms) => {
           for (const [ordinal, attempt] of result.pending) {
             const at = `${ordinal}/${attempt}`;
             this.waited.set(at, (this.waited.get(at) ?? 0) + ms);

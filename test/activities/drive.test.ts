@@ -95,6 +95,7 @@ describe('a sink that', () => {
     const bench = new Bench();
     const busy = Array.from({ length: 5 }, () => ({ outcome: 'not_sent', retryAfterMs: 7_000 }) as const);
     bench.told.outcomes.push(...busy);
+    expect(await bench.drive()).not.toHaveProperty('message');
     expect(await bench.drive()).toMatchObject({ status: 'waiting', ms: 7_000, pending: [] });
     expect(await bench.carry()).toMatchObject({ status: 'done' });
     expect([await phase(bench), bench.told.sent.length]).toEqual(['completed', 6]);
@@ -359,7 +360,8 @@ describe('the worker', () => {
       const at = (now: string): void => {
         if (now === point && bench.told.sent.length === 0) bench.clockMs += 5_000;
       };
-      expect(await bench.drive(bench.engine({}, { at }))).toMatchObject({ status: 'waiting' });
+      const late = { status: 'waiting', message: expect.stringContaining('answers too slowly') as string };
+      expect(await bench.drive(bench.engine({}, { at }))).toMatchObject(late);
       expect(bench.told.sent).toEqual([]);
     }
   });

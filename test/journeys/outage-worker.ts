@@ -7,6 +7,7 @@ import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/wo
 import { CountersignPlugin, initJournal } from '../../src';
 import { openContentStore, openStore } from '../../src/adapters/stores';
 import { countingSink } from '../../src/testing';
+import { slowWhile } from './slow-disk';
 
 export interface OutageWorkerOrders {
   readonly address: string;
@@ -16,14 +17,19 @@ export interface OutageWorkerOrders {
   readonly journal: string;
   readonly contents: string;
   readonly sink: string;
+  /** While this file is there, the disk is slow. */
+  readonly slowWhile: string | null;
 }
+
+const SEND_DEADLINE_MS = 2_000;
 
 async function main(): Promise<void> {
   const orders = JSON.parse(process.argv[2] as string) as OutageWorkerOrders;
   Runtime.install({ logger: new DefaultLogger('ERROR') });
+  if (orders.slowWhile !== null) slowWhile(orders.slowWhile, SEND_DEADLINE_MS);
   const [store, contents] = [openStore(orders.journal), openContentStore(orders.contents)];
   await initJournal(store);
-  const sink = countingSink({ url: orders.sink, mode: 'lookup', deadlineMs: 2_000, settleMs: 200 });
+  const sink = countingSink({ url: orders.sink, mode: 'lookup', deadlineMs: SEND_DEADLINE_MS, settleMs: 200 });
   const worker = await Worker.create({
     connection: await NativeConnection.connect({ address: orders.address }),
     taskQueue: orders.taskQueue,

@@ -4,137 +4,39 @@
  * Held here, for every store and every way of losing it:
  * - while it is away nothing more is sent than was begun, and the plan says so: in its status with the fault of the store, in its
  *   memo, and so in `countersign ls`
+ * - while it is too slow, a right to send that comes too late is not used, and the plan says so in its status
  * - once it is back the plan goes on by itself, with the same worker, and ends; each effect stands at its sink once
  * - the journal verifies strictly afterwards: nothing of it was lost
  *
- * A store joins with a row of `STORES`: how it is started, and the outages that can be made of it.
+ * A store joins with a table of `losable-stores`: how it is started, and the outages that can be made of it.
  */
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, renameSync, rmSync, rmdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { Client, Connection } from '@temporalio/client';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { fileStore, openContentStore } from '../../src/adapters/stores';
-import { PlanClient } from '../../src/client';
-import type { Store, StoreErrorCode } from '../../src/ports';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { openContentStore } from '../../src/adapters/stores';
+import { PlanClient, type PlanHandle } from '../../src/client';
+import type { StoreErrorCode } from '../../src/ports';
 import { startCountingServer, type SinkServer } from '../../src/testing';
 import { startDevServer, type DevServer } from '../../src/testing/dev-server';
 import { storeView, verifyJournal } from '../../src/verify';
 import { answerOf, cli } from '../cli/support';
 import { bundleOf } from '../support/bundle';
 import { temporalCli } from '../support/temporal';
+import { describeWith } from '../systems/available';
+import { startPostgres } from '../systems/postgres';
+import { startVersitygw } from '../systems/versitygw';
 import { until } from './clusters';
+import { ON_FILES, onPostgres, onS3, type OutageRow, type WorkerHandle } from './losable-stores';
 import type { OutageWorkerOrders } from './outage-worker';
 
 const EFFECTS = 4;
 
-/** A journal that can be lost. */
-interface Losable {
-  /** As `--journal` and `openStore` take it. */
-  readonly journal: string;
-  /** Put before the worker's command, where the outage is made in the worker's own view of the machine. */
-  readonly prelude?: readonly string[];
-  /** The journal as this process reads it when all is over. */
-  look(worker: OutageWorker): Store;
-  lose(worker: OutageWorker): Promise<unknown>;
-  restore(worker: OutageWorker): Promise<unknown>;
-  /** Which fault the plan shows meanwhile. */
-  readonly shows: StoreErrorCode;
-}
-
-interface OutageRow {
-  readonly name: string;
-  /** One clear sentence where this machine cannot make it. */
-  readonly missing?: string;
-  make(folder: string): Promise<Losable>;
-}
-
-const NAMESPACE = process.getuid?.() === 0 ? ['unshare', '-m'] : ['unshare', '-rm'];
-const MOUNTS = spawnSync(NAMESPACE[0] as string, [...NAMESPACE.slice(1), 'mount', '-t', 'tmpfs', 'none', os.tmpdir()]);
-const CANNOT_MOUNT = MOUNTS.status === 0 ? {} : { missing: 'a process cannot mount a filesystem of its own here' };
-
-/** On a small filesystem of the worker's own, which ends with it. */
-async function onOwnDisk(folder: string): Promise<Pick<Losable, 'journal' | 'prelude' | 'look'>> {
-  const journal = path.join(folder, 'disk');
-  mkdirSync(journal);
-  const script = 'mount -t tmpfs -o size=512k none "$1" && shift && exec "$@"';
-  return {
-    journal,
-    prelude: [...NAMESPACE, 'sh', '-c', script, 'sh', journal],
-    look: ({ pid }) => fileStore(`/proc/${pid}/root${journal}`),
-  };
-}
-
-const STORES: Readonly<Record<string, readonly OutageRow[]>> = {
-  'files on one host': [
-    {
-      name: 'the folder is gone',
-      make: async (folder) => {
-        const journal = path.join(folder, 'journal');
-        mkdirSync(journal);
-        return {
-          journal,
-          look: () => fileStore(journal),
-          lose: async () => renameSync(journal, `${journal}-away`),
-          restore: async () => renameSync(`${journal}-away`, journal),
-          shows: 'store_unavailable',
-        };
-      },
-    },
-    {
-      name: 'an empty folder stands in its place, as where a disk is not mounted',
-      make: async (folder) => {
-        const journal = path.join(folder, 'journal');
-        mkdirSync(journal);
-        return {
-          journal,
-          look: () => fileStore(journal),
-          lose: async () => {
-            renameSync(journal, `${journal}-away`);
-            mkdirSync(journal);
-          },
-          restore: async () => {
-            rmdirSync(journal); // fails if anything was written there
-            renameSync(`${journal}-away`, journal);
-          },
-          shows: 'store_unavailable',
-        };
-      },
-    },
-    {
-      name: 'the disk becomes read-only',
-      ...CANNOT_MOUNT,
-      make: async (folder) => {
-        const disk = await onOwnDisk(folder);
-        return {
-          ...disk,
-          lose: (worker) => worker.runs('mount', '-o', 'remount,ro', disk.journal),
-          restore: (worker) => worker.runs('mount', '-o', 'remount,rw', disk.journal),
-          shows: 'store_read_only',
-        };
-      },
-    },
-    {
-      name: 'the disk is full',
-      ...CANNOT_MOUNT,
-      make: async (folder) => {
-        const disk = await onOwnDisk(folder);
-        const ballast = path.join(disk.journal, '.tmp', 'ballast');
-        return {
-          ...disk,
-          lose: (worker) => worker.runs('sh', '-c', `cat /dev/zero > "${ballast}" 2>/dev/null || true`),
-          restore: (worker) => worker.runs('rm', ballast),
-          shows: 'store_full',
-        };
-      },
-    },
-  ],
-};
-
 /** The worker in a process of its own. */
-class OutageWorker {
+class OutageWorker implements WorkerHandle {
   private constructor(private readonly child: ChildProcess) {}
 
   get pid(): number {
@@ -188,17 +90,18 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-describe.each(Object.entries(STORES))('%s', (_kind, rows) => {
-  test.for(rows)('$name', { timeout: 180_000 }, async ({ missing, make }, { skip }) => {
+function outages(rows: readonly OutageRow[]): void {
+  test.for(rows)('$name', { timeout: 240_000 }, async ({ missing, shows, make }, { skip }) => {
     if (missing !== undefined && process.env['COUNTERSIGN_SYSTEMS'] === 'all') throw new Error(missing);
     skip(missing !== undefined, missing);
     const own = mkdtempSync(path.join(folder, 'row-'));
     const losable = await make(own);
+    const { journal, prelude, slowWhile = null, env = {} } = losable;
     const contents = path.join(own, 'contents');
     mkdirSync(contents);
     const taskQueue = path.basename(own);
-    const { journal, prelude } = losable;
-    const orders = { address: server.address, taskQueue, bundle, journal, contents, sink: sinks.url };
+    for (const [variable, value] of Object.entries(env)) vi.stubEnv(variable, value);
+    const orders = { address: server.address, taskQueue, bundle, journal, contents, sink: sinks.url, slowWhile };
     const worker = await OutageWorker.start(orders, prelude);
     try {
       const plans = new PlanClient({ client, contents: openContentStore(contents), taskQueue });
@@ -214,20 +117,11 @@ describe.each(Object.entries(STORES))('%s', (_kind, rows) => {
       const handle = await plans.start(await plans.prepare(draft));
       await expect.poll(() => sinks.counts().writes, { timeout: 60_000, interval: 20 }).toBeGreaterThan(before);
       await losable.lose(worker);
-      const waiting = await until(handle, ({ reason }) => reason === 'activity_failed');
-      expect(waiting.state).toBe('waiting');
-      const away = sinks.counts().writes;
+      if (shows === 'slow') await waitsForSlowStore(handle);
+      else await showsOutage(handle, shows);
       // What was under way when the store went; nothing begins without a slot.
+      const away = sinks.counts().writes;
       expect(away).toBeLessThanOrEqual(before + 2);
-      const said = await until(handle, ({ message }) => message?.includes(losable.shows) === true);
-      expect(said.message).toContain('goes on by itself');
-      process.env['TEMPORAL_ADDRESS'] = server.address;
-      const listed = async (): Promise<unknown> =>
-        (answerOf(await cli('ls', '--json')).data as { plans: unknown }).plans;
-      await expect
-        .poll(listed, { timeout: 30_000 })
-        .toEqual([expect.objectContaining({ run_id: handle.runId, state: 'stale', reason: 'activity_failed' })]);
-      expect(sinks.counts().writes).toBe(away);
 
       await losable.restore(worker);
       expect(await handle.result()).toMatchObject({ status: 'completed' });
@@ -238,6 +132,41 @@ describe.each(Object.entries(STORES))('%s', (_kind, rows) => {
     } finally {
       sinks.faults.clear();
       await worker.end();
+      await losable.end?.();
+      vi.unstubAllEnvs();
     }
   });
-});
+}
+
+/** In its status, and in the list of those that wait. */
+async function showsOutage(handle: PlanHandle, code: StoreErrorCode): Promise<void> {
+  const waiting = await until(handle, ({ reason }) => reason === 'activity_failed');
+  expect(waiting.state).toBe('waiting');
+  const away = sinks.counts().writes;
+  const said = await until(handle, ({ message }) => message?.includes(code) === true);
+  expect(said.message).toContain('goes on by itself');
+  process.env['TEMPORAL_ADDRESS'] = server.address;
+  const listed = async (): Promise<unknown> =>
+    (answerOf(await cli('ls', '--json')).data as { plans: { run_id: string }[] }).plans;
+  await expect
+    .poll(listed, { timeout: 30_000 })
+    .toEqual([expect.objectContaining({ run_id: handle.runId, state: 'stale', reason: 'activity_failed' })]);
+  expect(sinks.counts().writes).toBe(away);
+}
+
+async function waitsForSlowStore(handle: PlanHandle): Promise<void> {
+  const waiting = await until(handle, ({ message }) => message?.includes('answers too slowly') === true);
+  expect(waiting).toMatchObject({ state: 'waiting', reason: 'settling' });
+}
+
+describe('files on one host', () => outages(ON_FILES));
+describeWith(
+  'PostgreSQL',
+  () => startPostgres(),
+  (started) => outages(onPostgres(started)),
+);
+describeWith(
+  'S3',
+  () => startVersitygw(),
+  (started) => outages(onS3(started)),
+);

@@ -27,6 +27,13 @@ export async function makeHome(server: PostgresServer): Promise<PostgresHome> {
   return { schema, address: at(WORKER), ownerAddress: at() };
 }
 
+/** The server's own code for a full disk, at every create, until the trigger `full_now` is dropped. */
+export function raisesFull(schema: string): string {
+  return `CREATE FUNCTION ${schema}.full() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN RAISE EXCEPTION 'no space left on device' USING ERRCODE = '53100'; END $$;
+    CREATE TRIGGER full_now BEFORE INSERT ON ${schema}.entries EXECUTE FUNCTION ${schema}.full()`;
+}
+
 type Options = Omit<PostgresStoreOptions, 'connection'>;
 
 export const journalIn = (home: PostgresHome, options: Options = {}): ReturnType<typeof postgresStore> =>

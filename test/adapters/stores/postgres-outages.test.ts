@@ -16,7 +16,7 @@ import { expect, test } from 'vitest';
 import { postgresStore } from '../../../src/adapters/stores';
 import { describeWith } from '../../systems/available';
 import { type PostgresServer, startPostgres } from '../../systems/postgres';
-import { journalIn, makeHome, WORKER, type PostgresHome } from './postgres-fixture';
+import { journalIn, makeHome, raisesFull, WORKER, type PostgresHome } from './postgres-fixture';
 import { Traffic } from './store-traffic';
 import { startTcpProxy } from './tcp-proxy';
 import { bytes, text } from './values';
@@ -192,11 +192,8 @@ async function smallDisk(server: PostgresServer, { schema }: PostgresHome): Prom
 }
 
 function raisedFull(server: PostgresServer, schema: string): SmallDisk {
-  const raise = `CREATE FUNCTION ${schema}.full() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN RAISE EXCEPTION 'no space left on device' USING ERRCODE = '53100'; END $$;
-    CREATE TRIGGER full_now BEFORE INSERT ON ${schema}.entries EXECUTE FUNCTION ${schema}.full()`;
   return {
-    fill: async () => void (await server.query('postgres', raise)),
+    fill: async () => void (await server.query('postgres', raisesFull(schema))),
     free: () => server.query('postgres', `DROP TRIGGER full_now ON ${schema}.entries`),
     remove: () => undefined,
   };
