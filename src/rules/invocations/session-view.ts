@@ -242,7 +242,6 @@ const RULES: Rules = {
     if (approval.status !== 'pending') refuse('votes on a question that is closed', 'approval_id');
     const { argsDigest } = approval;
     const step = castVote(approval, { person, decision, at, requester: view.started?.requester ?? null, argsDigest });
-    if (step.verdict === 'moved' && command.does === 'request') this.missing -= 1;
     if (step.verdict === 'refused') refuse(step.why, 'person');
     view.approvals.set(approvalId, step.approval);
   },
