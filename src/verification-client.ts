@@ -166,7 +166,7 @@ export class VerificationClient {
     const { runId, run, person, capturedAt } = prepared;
     const opening = { run: runToRecord(run), person, captured_at: capturedAt };
     const captureId = run.snapshot.captureId;
-    await this.ask<RunStatus>(runId, { ...opening, ...timesOf(times) }, 'opened', [], `open-${captureId}`);
+    await this.ask<RunStatus>(runId, { ...opening, ...timesOf(times) }, 'opened', [], captureId);
     return this.handle(runId);
   }
 
@@ -232,8 +232,8 @@ export class VerificationClient {
       person: personOf(draft.person),
       capturedAt: draft.capture.capturedAt ?? Date.now(),
     };
-    const updateId = `affirm-${snapshot.captureId}`;
-    return this.ask<string>(runIdOf(obligation.sourceRun), {}, 'affirm', [affirmationToRecord(affirmation)], updateId);
+    const { captureId } = snapshot;
+    return this.ask<string>(runIdOf(obligation.sourceRun), {}, 'affirm', [affirmationToRecord(affirmation)], captureId);
   }
 
   /** What has to be checked again, read from the journal: of all runs, or of one. */
@@ -262,7 +262,7 @@ export class VerificationClient {
     input: Omit<VerificationRunInput, 'run_id'>,
     name: string,
     args: readonly Dict[],
-    updateId: string,
+    about: string,
   ): Promise<T> {
     const { client, taskQueue } = this.options;
     const journalId = await this.journal.id();
@@ -275,6 +275,8 @@ export class VerificationClient {
       memo: { countersign_run: runId },
       staticSummary: `verification run ${runId}`,
     });
+    // Of its own for each call: an execution that has ended would answer for ever what it answered then.
+    const updateId = `${name}-${about}-${randomBytes(8).toString('hex')}`;
     const update = { args: [...args], updateId, startWorkflowOperation };
     return orRefusal(client.workflow.executeUpdateWithStart<typeof verificationRun, T, Dict[]>(name, update));
   }

@@ -20,7 +20,7 @@ import { Refusal } from './rules/refusal';
 export interface Capture {
   /** `cap_` and 32 hex digits; name it yourself to be able to ask again for the same. @default a random one */
   readonly captureId?: string;
-  /** Unix milliseconds. @default now */
+  /** Unix milliseconds; part of an affirmation, so name it, too, to be able to affirm the same again. @default now */
   readonly capturedAt?: number;
   /** What names the document, order or account; only its digest is kept. */
   readonly source: string;

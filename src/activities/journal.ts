@@ -12,7 +12,7 @@
  *   <run>/jobs/<job>/                                 (`JobFiles`)
  *   <run>/lifecycle/%020d.json                        (`RunFiles`)
  *   <session run>/events, rounds                      (`SessionFiles`)
- *   captures/<capture id>.json
+ *   captures/<capture id>.json                       (`CaptureFiles`)
  */
 import {
   RecoveryCheckpoint,
@@ -44,7 +44,7 @@ import {
   type SlotRecord,
 } from '../rules/sends/slot';
 import { deriveNext, witnessFromBytes, witnessToText, type Witness } from '../rules/sends/witness';
-import { captureToText, type CaptureRecord } from '../rules/verification/capture-record';
+import { CaptureFiles } from './capture-files';
 import { Entries, type Entry, type Owed } from './entries';
 import { JobFiles } from './job-files';
 import { ReceiptFiles } from './receipt-files';
@@ -117,8 +117,8 @@ export class Journal {
   }
 
   /** Which capture stands for what, in the whole journal. */
-  settleCapture(capture: CaptureRecord): Promise<CreateOutcome> {
-    return this.entries.settle(`captures/${capture.captureId}.json`, captureToText(capture));
+  get captures(): CaptureFiles {
+    return new CaptureFiles(this.entries);
   }
 
   /** Of everything that stands at the top. */

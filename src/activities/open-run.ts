@@ -38,7 +38,7 @@ export async function openRun(
   const captureId = run.snapshot.captureId;
   const bound = run.kind === 'recheck' ? runDigest(run) : null;
   const capture = { captureId, snapshot: snapshotDigest(run.snapshot), bound };
-  if ((await engine.journal.settleCapture(capture)) === 'conflict') {
+  if ((await engine.journal.captures.settle(capture)) === 'conflict') {
     const code = run.kind === 'recheck' ? 'recheck_refused' : 'record_conflict';
     throw new Refusal(code, 'was used for something else; capture anew', 'snapshot.capture_id');
   }

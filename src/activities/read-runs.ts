@@ -15,7 +15,7 @@ export async function readRuns(
   only: (first: RunBook) => boolean = () => true,
 ): Promise<ReadonlyMap<string, RunBook>> {
   const journalId = await journal.id();
-  const ids = (await journal.names()).map((name) => name.replace(/\/$/, '')).filter(isRunId);
+  const ids = await runIdsOf(journal);
   const books = new Map<string, RunBook>();
   for (let at = 0; at < ids.length; at += SIDE_BY_SIDE) {
     const read = ids.slice(at, at + SIDE_BY_SIDE).map(async (runId) => {
@@ -27,4 +27,18 @@ export async function readRuns(
     for (const book of await Promise.all(read)) if (book !== null) books.set(book.runId, book);
   }
   return books;
+}
+
+/** Those that have records; others are runs of plans, or launches by themselves. */
+export async function verificationRunIds(journal: Journal): Promise<readonly string[]> {
+  const journalId = await journal.id();
+  const ids: string[] = [];
+  for (const runId of await runIdsOf(journal)) {
+    if ((await journal.run(runId).opening(journalId)).opened !== null) ids.push(runId);
+  }
+  return ids;
+}
+
+async function runIdsOf(journal: Journal): Promise<readonly string[]> {
+  return (await journal.names()).map((name) => name.replace(/\/$/, '')).filter(isRunId);
 }

@@ -96,7 +96,7 @@ const ACTS: { readonly [Name in RunAct['does']]: Act<Name> } = {
       snapshot: snapshotDigest(snapshot),
       bound: affirmationDigest(affirmation),
     };
-    if ((await engine.journal.settleCapture(capture)) === 'conflict') {
+    if ((await engine.journal.captures.settle(capture)) === 'conflict') {
       throw new Refusal('recheck_refused', 'was used for something else; capture anew', 'snapshot.capture_id');
     }
     return { type: 'target_affirmed', affirmation };

@@ -9,7 +9,7 @@ import { Refusal } from '../rules/refusal';
 import { lifecycleFromBytes, lifecycleToText } from '../rules/verification/lifecycle-record';
 import type { LifecycleEvent, LifecycleRecord } from '../rules/verification/lifecycle-record';
 import { RunBook } from '../rules/verification/run-book';
-import { entry, type Entries } from './entries';
+import { entry, type Entries, type Entry } from './entries';
 
 export const LIFECYCLE_FOLDER = 'lifecycle';
 const DIGITS = 20;
@@ -57,8 +57,32 @@ export class RunFiles {
     return (await this.place(record)) !== 'conflict';
   }
 
-  /** Of a history that was judged as a whole. */
-  place(record: LifecycleRecord): Promise<CreateOutcome> {
+  /** Throws `journal_conflict` where something else stands in the record's place. */
+  async refuseOther(record: LifecycleRecord): Promise<void> {
+    const path = this.pathOf(record.sequence);
+    const bytes = await this.entries.bytes(path);
+    if (bytes === null || new TextDecoder().decode(bytes) === lifecycleToText(record)) return;
+    throw new Refusal('journal_conflict', 'is another in the target than in what would be placed there', path);
+  }
+
+  /** Of a history that was judged as a whole; its first record last. Answers how many were not there. */
+  async placeAll(records: readonly LifecycleRecord[]): Promise<number> {
+    const [first, ...others] = records.map((one): Entry => [this.pathOf(one.sequence), lifecycleToText(one)]);
+    const entries = [...others, ...(first === undefined ? [] : [first])];
+    let created = 0;
+    for (let at = 0; at < entries.length; at += SIDE_BY_SIDE) {
+      const some = entries.slice(at, at + SIDE_BY_SIDE);
+      const outcomes = await this.entries.createInOrder(some);
+      const refused = some.findIndex((_one, index) => (outcomes[index] ?? 'conflict') === 'conflict');
+      if (refused >= 0) {
+        throw new Refusal('journal_conflict', 'was written meanwhile, and is another', some[refused]?.[0] ?? '');
+      }
+      created += outcomes.filter((outcome) => outcome === 'created').length;
+    }
+    return created;
+  }
+
+  private place(record: LifecycleRecord): Promise<CreateOutcome> {
     return this.entries.settle(this.pathOf(record.sequence), lifecycleToText(record));
   }
 

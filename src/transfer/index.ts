@@ -10,6 +10,13 @@ import { contentEntries, runIds } from './run-entries';
 export { openExport } from './open-export';
 export { readExport, type ByteSource, type ExportedRun } from './read-export';
 export { exportRun, type Exported } from './write-export';
+export { exportLifecycle, type ExportedLifecycle } from './lifecycle-export';
+export {
+  importLifecycle,
+  placeLifecycle,
+  type ImportedLifecycle,
+  type ImportLifecycleOptions,
+} from './lifecycle-import';
 export { contentPaths, runIds } from './run-entries';
 export type { Placed, PlacedAs } from './place-run';
 

@@ -22,7 +22,7 @@ export interface Placed {
 const SIDE_BY_SIDE = 32;
 
 /** What a placing that was cut short leaves behind. */
-const BEGUN = /^(?:run_[0-9a-f]{32}|claims)\/$/;
+const BEGUN = /^(?:run_[0-9a-f]{32}|claims|captures)\/$/;
 
 /** Makes sure that a store can take what belongs to this journal; throws `Refusal`. True while it is no journal yet. */
 export async function acceptsJournal(to: Store, journalId: string): Promise<boolean> {

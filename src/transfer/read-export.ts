@@ -20,12 +20,9 @@ import {
 import { journalIdFromBytes } from '../rules/journal-record';
 import { Refusal } from '../rules/refusal';
 import { ExportedStore, type Span } from './exported-store';
+import { linesOf, refusedLine, type ByteSource, type Line } from './lines';
 
-/** Bytes that can be read at any place: a file, or memory. */
-export interface ByteSource {
-  /** At most `length` bytes from `offset`; fewer only at the end. */
-  read(offset: number, length: number): Promise<Uint8Array>;
-}
+export type { ByteSource } from './lines';
 
 export interface ExportedRun extends ExportHeader {
   readonly digest: string;
@@ -36,47 +33,11 @@ export interface ExportedRun extends ExportHeader {
   readonly store: Store | null;
 }
 
-const CHUNK_BYTES = 256 * 1024;
-
 /** Throws `Refusal` at the first line that is not as an export writes it. */
 export async function readExport(source: ByteSource): Promise<ExportedRun> {
   const reading = new Reading(source);
-  for await (const line of linesOf(source)) reading.take(line);
+  for await (const line of linesOf(source, MAX_EXPORT_LINE_BYTES)) reading.take(line);
   return reading.finish();
-}
-
-interface Line extends Span {
-  /** Counted from 1. */
-  readonly number: number;
-  /** With its line feed. */
-  readonly bytes: Uint8Array;
-}
-
-async function* linesOf(source: ByteSource): AsyncGenerator<Line> {
-  let [number, offset, at] = [1, 0, 0];
-  let pieces: Uint8Array[] = [];
-  for (let held = 0; ;) {
-    const chunk = await source.read(at, CHUNK_BYTES);
-    at += chunk.length;
-    let from = 0;
-    for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, from)) {
-      const bytes = joined([...pieces, chunk.subarray(from, end + 1)]);
-      if (bytes.length > MAX_EXPORT_LINE_BYTES) throw refused(number, 'is longer than any entry');
-      yield { number, offset, length: bytes.length, bytes };
-      offset += bytes.length;
-      number += 1;
-      from = end + 1;
-      [pieces, held] = [[], 0];
-    }
-    const rest = chunk.subarray(from);
-    held += rest.length;
-    if (held > MAX_EXPORT_LINE_BYTES) throw refused(number, 'is longer than any entry');
-    if (chunk.length < CHUNK_BYTES) {
-      if (held > 0) throw refused(number, 'does not end with a line feed; the file is cut off');
-      return;
-    }
-    pieces.push(rest.slice());
-  }
 }
 
 /** What was read so far. */
@@ -102,7 +63,7 @@ class Reading {
       this.read(line);
     } catch (fault) {
       if (!(fault instanceof Refusal)) throw fault;
-      throw refused(line.number, fault.field === null ? fault.reason : `${fault.field} ${fault.reason}`);
+      throw refusedLine(line.number, fault.field === null ? fault.reason : `${fault.field} ${fault.reason}`);
     }
   }
 
@@ -171,12 +132,4 @@ class Reading {
 /** Told apart by its first field: fields are sorted, and no entry has one before `path`. */
 function isClosing(bytes: Uint8Array): boolean {
   return new TextDecoder('latin1').decode(bytes.subarray(0, 10)) === '{"digest":';
-}
-
-function joined(pieces: readonly Uint8Array[]): Uint8Array {
-  return pieces.length === 1 ? (pieces[0] as Uint8Array) : Buffer.concat(pieces);
-}
-
-function refused(number: number, reason: string): Refusal {
-  return new Refusal('invalid_record', reason, `export line ${number}`);
 }

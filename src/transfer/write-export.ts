@@ -3,7 +3,6 @@
  * written entry by entry, so a large run needs no large memory.
  */
 import { createHash } from 'node:crypto';
-import { open, rm } from 'node:fs/promises';
 import { Journal } from '../activities/journal';
 import type { Store } from '../ports';
 import {
@@ -16,6 +15,7 @@ import {
 } from '../rules/export-record';
 import { Refusal } from '../rules/refusal';
 import { contentEntries, runEntries } from './run-entries';
+import { writeLines } from './write-lines';
 
 export interface Exported extends ExportClosing, ExportHeader {
   readonly bytes: number;
@@ -29,32 +29,24 @@ export async function exportRun(
   file: string,
 ): Promise<Exported> {
   const header = { journalId: await new Journal(journal).id(), runId, contents: contents !== null };
-  const handle = await open(file, 'wx', 0o600);
-  try {
-    const hash = createHash('sha256');
-    let bytes = 0;
-    const write = async (line: string): Promise<void> => {
-      const text = Buffer.from(`${line}\n`);
-      hash.update(text);
-      bytes += text.length;
-      await handle.appendFile(text);
-    };
-    await write(headerToLine(header));
-    let entries = 0;
+  const hash = createHash('sha256');
+  let entries = 0;
+  let digest = '';
+  const told = (line: string): string => {
+    hash.update(`${line}\n`);
+    return line;
+  };
+  async function* lines(): AsyncGenerator<string> {
+    yield told(headerToLine(header));
     for await (const entry of entriesOf(journal, contents, runId)) {
-      await write(entryToLine(entry));
+      yield told(entryToLine(entry));
       entries += 1;
     }
-    const closing = { entries, digest: `sha256:${hash.copy().digest('hex')}` };
-    await write(closingToLine(closing));
-    await handle.sync();
-    return { ...header, ...closing, bytes };
-  } catch (fault) {
-    await rm(file, { force: true });
-    throw fault;
-  } finally {
-    await handle.close();
+    digest = `sha256:${hash.digest('hex')}`;
+    yield closingToLine({ entries, digest });
   }
+  const bytes = await writeLines(file, lines());
+  return { ...header, entries, digest, bytes };
 }
 
 async function* entriesOf(journal: Store, contents: Store | null, runId: string): AsyncGenerator<ExportEntry> {

@@ -34,6 +34,6 @@ test('a mixed plan, to its end', async () => {
     'specialist completed',
     'coordinator completed',
   ]);
-  expect(status.proposals).toMatchObject([{ proposal_id: proposalId(1) }]);
+  expect(status.proposals).toMatchObject([{ proposal_id: proposalId(2) }, { proposal_id: proposalId(3) }]);
   for (const { job_id } of status.jobs) expect(provider.requests(job_id)).toBe(1);
 });

@@ -39,14 +39,12 @@ export interface Shown {
 
 export const proposalId = (number: number): string => `prop_${number.toString(16).padStart(32, '0')}`;
 
-/** A specialist finds that the text departs; a coordinator proposes one correction for all that departs. */
+/** A specialist finds that the text departs; a coordinator proposes one correction for each check that found so. */
 export function answerTo({ role, results = [] }: Shown): unknown {
   if (role === 'specialist') return { outcome: 'departs', content: { note: 'planted-prose' } };
-  const addresses = results.filter(({ outcome }) => outcome === 'departs').map(({ place }) => place);
-  return {
-    proposals: addresses.length === 0 ? [] : [{ proposal_id: proposalId(1), addresses }],
-    content: 'planted-prose',
-  };
+  const places = results.filter(({ outcome }) => outcome === 'departs').map(({ place }) => place);
+  const proposals = places.map((place) => ({ proposal_id: proposalId(place), addresses: [place] }));
+  return { proposals, content: 'planted-prose' };
 }
 
 /** Asks the provider once a launch; the key of each request is the job. */
