@@ -30,7 +30,7 @@ import type { LaunchEngine, LaunchPoint } from './activities/launch-engine';
 import { Launchers, type LauncherDefinition } from './activities/launchers';
 import { Registry, type Effects } from './activities/registry';
 import { createSessionActivities, createSessionEngine, type SessionOptions } from './activities/session-activity';
-import { SESSION_LOG_ACTIVITY, SESSION_PREPARE_ACTIVITY, SESSION_ROUND_ACTIVITY } from './activities/session-contract';
+import { SESSION_ACTIVITIES } from './activities/session-contract';
 import { Models, SessionTools } from './activities/session-engine';
 import { createToolActivities } from './activities/tool-activities';
 import { DESCRIBE_WORKERS_ACTIVITY, TELL_ACTIVITY } from './activities/tool-contract';
@@ -43,6 +43,7 @@ import { openTelemetrySpans } from './adapters/spans/open-telemetry';
 import { developmentReviewers } from './development-reviewers';
 import { initJournal } from './journal-init';
 import { StoreError, type Model, type Reviewers, type Store } from './ports';
+import { policiesOf, type PolicyRule } from './rules/invocations/policy';
 import { refuseTwoSdkCopies } from './sdk-copies';
 import { describedEffect, sessionTool, type ToolDescriptor } from './session-tools';
 
@@ -73,6 +74,8 @@ export interface CountersignPluginOptions {
   readonly models?: readonly Model[];
   /** The tools that sessions may use, as models and policies know them; tool workers run them. @default none */
   readonly tools?: readonly ToolDescriptor[];
+  /** What sessions may ask of tools, and when people are asked first. @default everything that a session's tools can do */
+  readonly toolPolicies?: readonly PolicyRule[];
   /** @internal Of a tool worker; see `CountersignToolWorker`. */
   readonly standing?: ToolStanding;
   /** The checks that run in this worker, by the bindings of plans. @default none */
@@ -96,9 +99,7 @@ const ACTIVITIES = [
   SETTLE_ACTIVITY,
   STAGE_LAUNCH_ACTIVITY,
   ADVANCE_ACTIVITY,
-  SESSION_LOG_ACTIVITY,
-  SESSION_ROUND_ACTIVITY,
-  SESSION_PREPARE_ACTIVITY,
+  ...SESSION_ACTIVITIES,
   TELL_ACTIVITY,
   DESCRIBE_WORKERS_ACTIVITY,
 ];
@@ -115,7 +116,11 @@ export class CountersignPlugin implements WorkerPlugin, BundlerPlugin, ClientPlu
   constructor(private readonly options: CountersignPluginOptions) {
     const tools = (options.tools ?? []).map(sessionTool);
     this.registry = new Registry(options.effects ?? [], tools.map(describedEffect));
-    this.sessions = { models: new Models(options.models ?? []), tools: new SessionTools(tools) };
+    this.sessions = {
+      models: new Models(options.models ?? []),
+      tools: new SessionTools(tools),
+      policies: policiesOf(options.toolPolicies ?? []),
+    };
     this.launchers = new Launchers(options.launchers ?? []);
     this.checks = new Checks(options.checks ?? []);
   }

@@ -116,6 +116,8 @@ export type DriveStatus =
   | { readonly status: 'stopped' }
   /** Another driver holds the turn. */
   | { readonly status: 'fenced' }
+  /** Everything is permitted, and another worker has to send it: this one only knows its tools. */
+  | { readonly status: 'elsewhere' }
   /** Nothing has happened and nothing will. */
   | { readonly status: 'refused'; readonly code: RefusalCode; readonly message: string }
   | { readonly status: 'previewed'; readonly effects: readonly PreviewedEffect[] };

@@ -10,6 +10,7 @@ import { Refusal } from '../rules/refusal';
 import { witnessToRecord } from '../rules/sends/witness';
 import { adopt } from './adopt';
 import { begin } from './begin';
+import { demandsOf } from './call-demands';
 import { isParkable, type DriveRequest, type DriveResult, type DriveStatus } from './contract';
 import type { Caller, Engine } from './engine';
 import { Overtaken, planConflict } from './journal';
@@ -143,10 +144,12 @@ async function loadTargets(
 ): Promise<readonly Target[]> {
   engine.registry.check(plan);
   const records = effectRecords(plan);
+  const demands = await demandsOf(engine.journal, plan);
   return Promise.all(
     plan.effects.map(async (effect, ordinal) => ({
       ordinal,
       definition: engine.registry.get(effect.toolId),
+      ...(demands.length === 0 ? {} : { demands }),
       item: {
         toolId: effect.toolId,
         actionId: effect.actionId,

@@ -3,6 +3,7 @@
  * malformed or thrown is `unknown`.
  */
 import type { EffectDefinition, EffectSink, SinkAnswer, SinkItem } from '../ports';
+import type { ApprovalRule } from '../rules/receipts/approval-rule';
 import { isDigest } from '../rules/recovery';
 import type { Engine } from './engine';
 import { toldCall } from './telemetry';
@@ -12,6 +13,8 @@ export interface Target {
   readonly ordinal: number;
   readonly item: SinkItem;
   readonly definition: EffectDefinition;
+  /** What the policy of a session demands, beside those of its effect and this worker. */
+  readonly demands?: readonly ApprovalRule[];
 }
 
 const TRIES = 3;

@@ -51,7 +51,10 @@ export class Permission {
         plan.effects[ordinal]?.approvalRequired === true || definition.approvalRequired === true,
     );
     const { policy } = engine;
-    const demanded = targets.map(({ item }) => policy?.(item.toolId, item.operation) ?? null);
+    const demanded = targets.flatMap(({ item, demands = [] }) => [
+      policy?.(item.toolId, item.operation) ?? null,
+      ...demands,
+    ]);
     this.overdue = afterDeadlines(mergeRules(demanded, asked), waitedMs);
   }
 

@@ -18,6 +18,7 @@ export type Effects = readonly EffectDefinition[] | Readonly<Record<string, Effe
 
 export class Registry {
   private readonly definitions = new Map<string, EffectDefinition>();
+  private readonly described: Set<string>;
 
   /** `described`: tools that other workers run; one that is defined here as well is run here. */
   constructor(
@@ -25,7 +26,9 @@ export class Registry {
     described: readonly EffectDefinition[] = [],
   ) {
     const own = new Set(Object.values(defined).map(({ toolId }) => toolId));
-    for (const definition of [...Object.values(defined), ...described.filter(({ toolId }) => !own.has(toolId))]) {
+    const others = described.filter(({ toolId }) => !own.has(toolId));
+    this.described = new Set(others.map(({ toolId }) => toolId));
+    for (const definition of [...Object.values(defined), ...others]) {
       const { toolId, sink, maxAttempts } = definition;
       if (!isGovernedId(toolId, 'tool')) {
         throw new Error(`"${toolId}" is not a governed tool id; name it like tool:example.org/reserve@1.0.0`);
@@ -81,6 +84,11 @@ export class Registry {
   /** The definition of a tool, or null where this worker has none. */
   find(toolId: string): EffectDefinition | null {
     return this.definitions.get(toolId) ?? null;
+  }
+
+  /** Whether this worker can send all of a plan, or only knows some of its tools. */
+  sends(plan: GovernedPlan): boolean {
+    return !plan.effects.some(({ toolId }) => this.described.has(toolId));
   }
 
   /** Refuses a plan that names a tool this worker does not have, or has as another kind. */

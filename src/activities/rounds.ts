@@ -92,6 +92,10 @@ export class Rounds {
       if (standing.standing === 'wanting') return this.park(standing.reason, standing.message);
       if (standing.met !== null && !(await this.approve(standing.met))) return { status: 'stopped' };
     }
+    if (!this.engine.registry.sends(this.place.plan)) {
+      await this.ledger.settle();
+      return { status: 'elsewhere' };
+    }
     for (;;) {
       const known = await this.observe();
       const waiting = waitStatus(known);

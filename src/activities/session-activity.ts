@@ -5,18 +5,22 @@
 import { ApplicationFailure, Context } from '@temporalio/activity';
 import { sessionWorkflowId } from '../rules/invocations/names';
 import { eventFromBody } from '../rules/invocations/session-event';
+import type { Policies } from '../rules/invocations/policy';
 import { SESSION_EVENTS } from '../rules/invocations/vocabulary';
 import { Refusal } from '../rules/refusal';
 import { definitionFromRecord } from '../rules/sessions/definition-record';
 import type { Engine } from './engine';
 import {
+  SESSION_DEMAND_ACTIVITY,
   SESSION_LOG_ACTIVITY,
   SESSION_PREPARE_ACTIVITY,
   SESSION_ROUND_ACTIVITY,
+  SESSION_VOTES_ACTIVITY,
   type LogEvent,
   type SessionActivities,
 } from './session-contract';
 import { type Models, type SessionTools, type SessionEngine, type SessionPoint } from './session-engine';
+import { sessionDemand, sessionVotes } from './session-demand';
 import { sessionPrepare } from './session-prepare';
 import { sessionRound } from './session-round';
 import { SessionShelf, type SaidEvent } from './session-shelf';
@@ -24,15 +28,19 @@ import { SessionShelf, type SaidEvent } from './session-shelf';
 export interface SessionOptions {
   readonly models: Models;
   readonly tools: SessionTools;
+  readonly policies: Policies;
   readonly atSession?: (point: SessionPoint) => void | Promise<void>;
 }
 
 const HEARTBEAT_MS = 1_000;
 
-export function createSessionEngine(engine: Engine, { models, tools, atSession }: SessionOptions): SessionEngine {
+export function createSessionEngine(
+  engine: Engine,
+  { models, tools, policies, atSession }: SessionOptions,
+): SessionEngine {
   const { journal, contents, withDeadline } = engine;
   return {
-    ...{ journal, contents, withDeadline, models, tools },
+    ...{ journal, contents, withDeadline, models, tools, policies },
     shelf: new SessionShelf(journal),
     ...(atSession === undefined ? {} : { at: atSession }),
   };
@@ -50,6 +58,8 @@ export function createSessionActivities(engine: SessionEngine): SessionActivitie
       answering(engine, request, (signal) => sessionRound(engine, request, signal)),
     [SESSION_PREPARE_ACTIVITY]: (request) =>
       answering(engine, request, async () => ({ calls: await sessionPrepare(engine, request) })),
+    [SESSION_DEMAND_ACTIVITY]: (request) => answering(engine, request, () => sessionDemand(engine, request)),
+    [SESSION_VOTES_ACTIVITY]: (request) => answering(engine, request, () => sessionVotes(engine, request)),
   };
 }
 

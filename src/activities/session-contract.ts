@@ -12,6 +12,11 @@ export const SESSION_ROUND_ACTIVITY = 'countersign.session_round';
 /** Makes a plan of each call of a recorded round, or says why not; may run any number of times. */
 export const SESSION_PREPARE_ACTIVITY = 'countersign.session_prepare';
 
+/** Writes down whom a call has to ask, other than at first; may run any number of times. */
+export const SESSION_DEMAND_ACTIVITY = 'countersign.session_demand';
+/** Reads what people have said of a call. */
+export const SESSION_VOTES_ACTIVITY = 'countersign.session_votes';
+
 export interface LogHead {
   readonly sequence: number;
   readonly digest: string;
@@ -75,20 +80,29 @@ export interface PrepareRequest extends OfSession {
   readonly round: number;
 }
 
-/** A call that may go to a worker, perhaps after people have said yes. */
+/** How a rule of a policy wants people to be asked; see `ApprovalTerms`. */
+export interface TermsRecord {
+  readonly rule: string;
+  readonly route: string | null;
+  readonly approvals: number;
+  readonly expiry_ms: number | null;
+  readonly on_timeout: 'deny' | 'allow' | { readonly escalate: readonly string[] };
+  readonly on_rejection: 'return_to_agent' | 'fail';
+}
+
+/** A call that may go to a worker, once people have said yes to all of the terms. */
 export interface PlannedToolCall {
   readonly status: 'planned';
   readonly plan: Dict;
-  /** Whom the policy asks first; null for nobody. */
-  readonly approval: { readonly policy: string; readonly approvals: number; readonly route: string | null } | null;
+  readonly terms: readonly TermsRecord[];
 }
 
 /** A call that leads nowhere. */
 export interface RefusedToolCall {
   readonly status: 'refused';
   readonly code: 'policy:denied' | 'call:unknown_tool' | 'call:invalid_arguments' | 'call:conflict';
-  /** The name of the policy that denied it; null where none has. */
-  readonly policy: string | null;
+  /** The rule that denied it; null where none has. */
+  readonly rule: string | null;
 }
 
 export type PreparedCall = {
@@ -104,6 +118,43 @@ export type PreparedCall = {
   readonly execution_ms: number;
 } & (PlannedToolCall | RefusedToolCall);
 
+/** `trigger`: why the call stands still. `rules`: who is to be asked now, of those that the policy names. */
+export interface DemandRequest extends OfSession {
+  readonly turn: number;
+  readonly round: number;
+  readonly index: number;
+  readonly run_id: string;
+  readonly plan_digest: string;
+  /** Which demand of the call it is, from 2. */
+  readonly demand: number;
+  readonly for: { readonly trigger: string } | { readonly rules: readonly Dict[] };
+}
+
+export interface DemandResult {
+  readonly journal_id: string;
+  /** Null where no policy asks anybody. */
+  readonly terms: readonly TermsRecord[] | null;
+}
+
+export interface VotesRequest extends OfSession {
+  readonly call_id: string;
+  readonly run_id: string;
+}
+
+/** What one person has said of a call. */
+export interface VoteRecord {
+  readonly person: string;
+  readonly decision: 'approve' | 'reject';
+  readonly role: string;
+  readonly receipt: string;
+}
+
+export interface VotesResult {
+  readonly journal_id: string;
+  /** In the order of their receipts. */
+  readonly votes: readonly VoteRecord[];
+}
+
 export interface PrepareResult {
   readonly journal_id: string;
   readonly calls: readonly PreparedCall[];
@@ -114,4 +165,14 @@ export interface SessionActivities {
   [SESSION_LOG_ACTIVITY](request: LogRequest): Promise<LogResult>;
   [SESSION_ROUND_ACTIVITY](request: RoundRequest): Promise<RoundResult>;
   [SESSION_PREPARE_ACTIVITY](request: PrepareRequest): Promise<PrepareResult>;
+  [SESSION_DEMAND_ACTIVITY](request: DemandRequest): Promise<DemandResult>;
+  [SESSION_VOTES_ACTIVITY](request: VotesRequest): Promise<VotesResult>;
 }
+
+export const SESSION_ACTIVITIES = [
+  SESSION_LOG_ACTIVITY,
+  SESSION_ROUND_ACTIVITY,
+  SESSION_PREPARE_ACTIVITY,
+  SESSION_DEMAND_ACTIVITY,
+  SESSION_VOTES_ACTIVITY,
+] as const satisfies readonly (keyof SessionActivities)[];

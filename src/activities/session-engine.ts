@@ -4,6 +4,7 @@
  */
 import type { ContentCheck, Model } from '../ports';
 import { toolIdOf, queueNameOf } from '../rules/invocations/names';
+import type { Policies } from '../rules/invocations/policy';
 import { Refusal } from '../rules/refusal';
 import type { SideEffectClass } from '../rules/sends/traits';
 import type { Contents } from './contents';
@@ -36,6 +37,7 @@ export interface SessionEngine {
   readonly shelf: SessionShelf;
   readonly models: Models;
   readonly tools: SessionTools;
+  readonly policies: Policies;
   readonly withDeadline: <T>(ms: number, call: (signal: AbortSignal) => Promise<T>) => Promise<T>;
   readonly at?: (point: SessionPoint) => void | Promise<void>;
 }

@@ -2,6 +2,7 @@
  * The calls of a recorded round become plans. Invariant: it may run any number of times and answers the same for a call that the journal
  * knows; arguments are validated before a policy sees them, and a policy decides before anything of the call is stored for a worker.
  */
+import { approvalRuleOf, judgeCall } from '../rules/invocations/policy';
 import { callIdOf, callRunId, queueNameOf, sessionWorkflowId } from '../rules/invocations/names';
 import { governedOrigin } from '../rules/calls/identity';
 import { planToRecord, type GovernedPlan } from '../rules/plans/plan';
@@ -10,11 +11,15 @@ import { Refusal } from '../rules/refusal';
 import { UNDECLARED_CLASS } from '../rules/invocations/class-table';
 import type { RoundCall, RoundRecord } from '../rules/sessions/round-record';
 import type { SessionDefinition } from '../rules/sessions/definition-record';
+import { settleDemand } from './call-demands';
 import { prepareDraft } from './prepare';
 import type { PreparedCall, PrepareRequest, RefusedToolCall } from './session-contract';
+import { demandOf, termsToRecord } from './session-demand';
 import type { SessionEngine, SessionTool } from './session-engine';
 
 const ORIGIN = 'countersign.session';
+/** Some rule allows calls, and none this one. */
+const NO_RULE = 'allowed-by-none';
 
 export async function sessionPrepare(
   engine: SessionEngine,
@@ -53,10 +58,14 @@ async function prepared(
   };
   const checked = await tool.checkInput(await engine.contents.content(argsDigest));
   if (!checked.ok) return { ...told, ...refused('call:invalid_arguments') };
+  const verdict = judgeCall(engine.policies, { tool: bound, args: checked.value });
+  if (verdict.decision === 'deny') return { ...told, ...refused('policy:denied', verdict.rule ?? NO_RULE) };
   const plan = await planned(engine, session, common.call_id, tool, checked.value);
   await engine.at?.('call_planned');
   if (plan === 'conflict') return { ...told, ...refused('call:conflict') };
-  return { ...told, status: 'planned', plan: planToRecord(plan), approval: null };
+  const terms = verdict.decision === 'allow' ? [] : verdict.terms;
+  if (terms.length > 0) await settleDemand(engine.journal, 1, demandOf(plan, terms.map(approvalRuleOf)));
+  return { ...told, status: 'planned', plan: planToRecord(plan), terms: terms.map(termsToRecord) };
 }
 
 async function planned(
@@ -83,6 +92,6 @@ async function planned(
   return known.effects[0]?.operationDigest === plan.effects[0]?.operationDigest ? known : 'conflict';
 }
 
-function refused(code: RefusedToolCall['code'], policy: string | null = null): RefusedToolCall {
-  return { status: 'refused', code, policy };
+function refused(code: RefusedToolCall['code'], rule: string | null = null): RefusedToolCall {
+  return { status: 'refused', code, rule };
 }

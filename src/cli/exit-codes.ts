@@ -133,6 +133,7 @@ export const PARKED_EXITS: Record<ParkReason, ExitName> = {
 export const OUTCOME_EXITS: Record<PlanOutcome['status'], ExitName> = {
   completed: 'done',
   previewed: 'done',
+  permitted: 'done',
   cancelled: 'cancelled',
 };
 

@@ -17,12 +17,17 @@ import type { ChainKeeper } from './chain-keeper';
 import type { governedPlan } from './governed-plan';
 import { takeTurnSignal, type GovernedPlanInput } from './messages';
 
-/** `child`: it has ended, and its chain with it. `another`: somebody else started the carrier, and it is still there. */
+/**
+ * `child`: it has ended, and its chain with it. `permitted`: it has ended with the permission to send, which its workers cannot.
+ * `another`: somebody else started the carrier, and it is still there.
+ */
+export type CarriedBy = 'child' | 'permitted' | 'another';
+
 export async function carriedByChild(
   chain: ChainKeeper,
   taskQueue: string | undefined,
   cancellationType: 'WAIT_CANCELLATION_COMPLETED' | 'TRY_CANCEL' = 'WAIT_CANCELLATION_COMPLETED',
-): Promise<'child' | 'another'> {
+): Promise<CarriedBy> {
   const { position: known, journalId, plan } = chain;
   const workflowId = carrierWorkflowId(plan.runId);
   const input: GovernedPlanInput = {
@@ -43,8 +48,8 @@ export async function carriedByChild(
       memo: { countersign_plan: plan.planDigest },
       staticSummary: `${plan.workflowId}: ${plan.effects.length} effects`.slice(0, 200),
     });
-    await child.result();
-    return 'child';
+    const { status } = await child.result();
+    return status === 'permitted' ? status : 'child';
   } catch (fault) {
     if (fault instanceof WorkflowExecutionAlreadyStartedError) {
       await nudge(workflowId);

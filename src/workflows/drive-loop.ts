@@ -28,9 +28,9 @@ import { Outage } from './outage';
 import { Parking } from './parking';
 import { CARRIER, type Host } from './story';
 
-/** How the loop was left: the chain is closed, nothing ever happened, or the caller's `pause` asked for a new run. */
+/** How the loop was left: the chain is closed, all is permitted and others send it, nothing ever happened, or a new run is wanted. */
 export type LoopEnd =
-  | { readonly end: 'closed' | 'renew' }
+  | { readonly end: 'closed' | 'permitted' | 'renew' }
   | { readonly end: 'turned_down'; readonly refusal: Refused }
   /** Only where the host does not wait for people: another workflow is to carry the plan on. */
   | { readonly end: 'handed_over' };
@@ -237,6 +237,8 @@ export class DriveLoop {
             this.waited.set(at, (this.waited.get(at) ?? 0) + ms);
           }
         });
+      case 'elsewhere':
+        return { end: 'permitted' };
       case 'fenced':
         return this.follow();
     }

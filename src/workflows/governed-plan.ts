@@ -51,6 +51,7 @@ export async function governedPlan(input: GovernedPlanInput): Promise<PlanOutcom
     if (end.end === 'renew') return await renew(input, loop);
     loop.closed = true;
     if (!allHandlersFinished()) await CancellationScope.nonCancellable(() => condition(allHandlersFinished));
+    if (end.end === 'permitted') return outcomeOf(loop, 'permitted');
     if (end.end === 'turned_down') throw ApplicationFailure.nonRetryable(end.refusal.message, end.refusal.code);
     loop.remembered();
     return concluded(loop, asked.cancelled === 'temporal');
@@ -132,20 +133,23 @@ function listen(loop: DriveLoop, asked: Asked): void {
   });
 }
 
-/** The closed chain as the author sees it: a result, a refused effect, or a cancellation. */
-function concluded(loop: DriveLoop, byTemporal: boolean): PlanOutcome {
-  const { chain } = loop;
-  const effects = chain.effects().map(({ ordinal: _ordinal, doubt: _doubt, proof: _proof, ...effect }) => effect);
-  const outcome: PlanOutcome = {
-    status: chain.head?.phase === 'completed' ? 'completed' : 'cancelled',
+function outcomeOf({ chain, replayed }: DriveLoop, status: PlanOutcome['status']): PlanOutcome {
+  return {
+    status,
     run_id: chain.plan.runId,
     journal_id: chain.journalId ?? '',
     lineage: chain.lineage,
     head: chain.expectedHead,
-    effects,
-    replayed: loop.replayed,
+    effects: chain.effects().map(({ ordinal: _ordinal, doubt: _doubt, proof: _proof, ...effect }) => effect),
+    replayed,
     preview: null,
   };
+}
+
+/** The closed chain as the author sees it: a result, a refused effect, or a cancellation. */
+function concluded(loop: DriveLoop, byTemporal: boolean): PlanOutcome {
+  const { chain } = loop;
+  const outcome = outcomeOf(loop, chain.head?.phase === 'completed' ? 'completed' : 'cancelled');
   if (outcome.status === 'completed') return outcome;
   const { refusal } = chain;
   if (refusal !== null) {
@@ -158,7 +162,7 @@ function concluded(loop: DriveLoop, byTemporal: boolean): PlanOutcome {
   }
   const { denial } = chain;
   if (denial !== null) throw approvalRejected(denial, [outcome]);
-  if (byTemporal) throw new CancelledFailure('the plan was cancelled', [byState(effects)]);
+  if (byTemporal) throw new CancelledFailure('the plan was cancelled', [byState(outcome.effects)]);
   return outcome;
 }
 

@@ -52,7 +52,8 @@ export interface EffectOutcome {
 }
 
 export interface PlanOutcome {
-  readonly status: 'completed' | 'cancelled' | 'previewed';
+  /** `permitted`: nothing of it is sent yet; whoever asked for the permission sends it. */
+  readonly status: 'completed' | 'cancelled' | 'previewed' | 'permitted';
   readonly run_id: string;
   readonly journal_id: string;
   readonly lineage: number;

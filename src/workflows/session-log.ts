@@ -29,9 +29,9 @@ export class SessionLog {
     public head: LogHead | null,
   ) {}
 
-  /** `time`: of an event that can happen to a call several times, which time it is. */
-  say(event: SessionEvent, time = 1): void {
-    const said = { type: event.type, at: Date.now(), body: eventToBody(event) };
+  /** `time`: of an event that can happen to a call several times, which time it is. `at`: when it happened. @default now */
+  say(event: SessionEvent, time = 1, at = Date.now()): void {
+    const said = { type: event.type, at, body: eventToBody(event) };
     this.unwritten.push(time === 1 ? said : { ...said, time });
   }
 

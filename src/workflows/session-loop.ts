@@ -233,12 +233,13 @@ export class SessionLoop {
     const queues = new QueueDoor();
     const host: CallHost = {
       journalId: () => this.log.journalId,
-      say: (event, time) => {
-        this.log.say(event, time);
+      say: (event, time, at) => {
+        this.log.say(event, time, at);
         this.settle();
       },
       enqueue: (call) => queues.enqueue(call),
       withdraw: (call) => queues.withdraw(call),
+      fail: (failure) => this.fail(failure),
     };
     this.calls = prepared.map((call) => new ToolCall(call, host));
     this.settle();

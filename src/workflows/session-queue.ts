@@ -22,7 +22,8 @@ export class QueueDoor implements Pick<CallHost, 'enqueue' | 'withdraw'> {
     const { prepared, chain, callId } = call;
     const { queue_wait_ms, execution_ms } = prepared;
     let asked = this.asked.get(call);
-    if (asked?.request !== call.request) {
+    const resent = asked?.request === call.request;
+    if (asked === undefined || !resent) {
       this.sequence += 1;
       asked = { sequence: this.sequence, deadline_at: Date.now() + queue_wait_ms, request: call.request };
       this.asked.set(call, asked);
@@ -31,6 +32,7 @@ export class QueueDoor implements Pick<CallHost, 'enqueue' | 'withdraw'> {
       ...{ call_id: callId, run_id: chain.plan.runId, plan: chain.record, journal_id: chain.journalId },
       ...{ reply_to: workflowInfo().workflowId, queue_wait_ms, execution_ms },
       ...asked,
+      ...(resent ? { resent } : {}),
     };
     await tell(call, ENQUEUE_SIGNAL, message);
   }

@@ -294,6 +294,7 @@ function endOf(result: DriveResult, { attempts }: RunningCall): DriveEnd {
     case 'parked':
     case 'waiting':
     case 'fenced':
+    case 'elsewhere':
     case 'previewed':
       return { end: 'unknown', code: 'dispatch:indeterminate' };
   }

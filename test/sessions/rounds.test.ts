@@ -10,13 +10,13 @@ import { z } from 'zod';
 import type { ModelRequest } from '../../src';
 import { defineTool } from '../../src/adapters/tools';
 import { useRig } from '../support/rig';
-import { SessionRig, call, eventsUntil, typesOf, until } from './support';
+import { SessionRig, auditedLog, call, eventsUntil, typesOf, uniqueTool, until } from './support';
 
 const rig = useRig();
 
 function counter(done: unknown[]) {
   return defineTool({
-    tool: 'charge',
+    tool: uniqueTool('charge'),
     version: '1.0.0',
     sideEffect: 'non_idempotent_write',
     inputSchema: z.object({ amount: z.number().int() }),
@@ -32,14 +32,15 @@ const native = <T extends object>(tool: T): T & { capacity: 'native' } => ({ ...
 
 test('both rounds of a turn do their call at index 0', async () => {
   const done: unknown[] = [];
+  const charge = native(counter(done));
   const asked: ModelRequest[] = [];
   const play = new SessionRig(rig, {
     script: [
-      { text: 'first', toolCalls: [call('charge', { amount: 5 })] },
-      { text: 'second', toolCalls: [call('charge', { amount: 7 })] },
+      { text: 'first', toolCalls: [call(charge.tool, { amount: 5 })] },
+      { text: 'second', toolCalls: [call(charge.tool, { amount: 7 })] },
       { text: 'done' },
     ],
-    tools: [native(counter(done))],
+    tools: [charge],
     onRequest: (request) => void asked.push(request),
   });
   await Promise.all([play.worker(), play.toolWorker()]);
@@ -56,16 +57,18 @@ test('both rounds of a turn do their call at index 0', async () => {
   const one = ['message.assistant', 'tool.requested', 'tool.queued', 'tool.dispatched', 'tool.completed'];
   expect(typesOf(events)).toEqual(['session.started', 'message.user', ...one, ...one, 'message.assistant']);
   expect(await session.complete()).toMatchObject({ status: 'completed' });
+  expect((await auditedLog(rig, session.session)).view.status).toBe('completed');
   expect(typesOf(await eventsUntil(session, 'session.completed'))).toHaveLength(events.length + 1);
 });
 
 test('results go back in the order of the calls', async () => {
   const done: unknown[] = [];
+  const charge = native(counter(done));
   const asked: ModelRequest[] = [];
   const amounts = [1, 50, 20];
   const play = new SessionRig(rig, {
-    script: [{ toolCalls: amounts.map((amount) => call('charge', { amount })) }, { text: 'done' }],
-    tools: [native(counter(done))],
+    script: [{ toolCalls: amounts.map((amount) => call(charge.tool, { amount })) }, { text: 'done' }],
+    tools: [charge],
     onRequest: (request) => void asked.push(request),
   });
   await Promise.all([play.worker(), play.toolWorker()]);
@@ -81,10 +84,11 @@ test('results go back in the order of the calls', async () => {
 
 test('a call that cannot be is told to the model', async () => {
   const done: unknown[] = [];
+  const charge = native(counter(done));
   const asked: ModelRequest[] = [];
   const play = new SessionRig(rig, {
-    script: [{ toolCalls: [call('charge', { amount: 'all of it' }), call('refund', {})] }, { text: 'sorry' }],
-    tools: [native(counter(done))],
+    script: [{ toolCalls: [call(charge.tool, { amount: 'all of it' }), call('refund', {})] }, { text: 'sorry' }],
+    tools: [charge],
     onRequest: (request) => void asked.push(request),
   });
   await Promise.all([play.worker(), play.toolWorker()]);
@@ -100,4 +104,5 @@ test('a call that cannot be is told to the model', async () => {
       { ok: false, value: { code: 'call:unknown_tool' } },
     ],
   });
+  await auditedLog(rig, session.session);
 });

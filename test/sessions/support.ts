@@ -7,6 +7,10 @@ import type { CountersignPluginOptions } from '../../src';
 import { CountersignToolWorker, type CountersignToolWorkerOptions } from '../../src/tool-worker';
 import type { ToolDescriptor } from '../../src/session-tools';
 import type { ToolSessionStatus } from '../../src/client';
+import { Journal } from '../../src/activities/journal';
+import { SessionShelf } from '../../src/activities/session-shelf';
+import { SessionLogReader } from '../../src/rules/invocations/session-log';
+import { recordToText } from '../../src/rules/invocations/session-record';
 import type { Rig, RigWorker } from '../support/rig';
 
 export const AGENT = '1.0';
@@ -114,3 +118,18 @@ export async function eventsUntil(
 }
 
 export const typesOf = (events: readonly SessionEvent[]): readonly string[] => events.map(({ type }) => type);
+
+let tools = 0;
+
+/** The queue of a tool is one workflow of the whole server: a tool of each test has a name of its own. */
+export function uniqueTool(name: string): string {
+  return `${name}-${process.pid}-${(tools += 1)}`;
+}
+
+/** Reads the log as whoever audits it does; throws where a record could not have followed. */
+export async function auditedLog(rig: Rig, session: string): Promise<SessionLogReader> {
+  const reader = new SessionLogReader(session);
+  const records = await new SessionShelf(new Journal(rig.journal)).log(session);
+  for (const record of records) reader.take(recordToText(record));
+  return reader;
+}

@@ -33,9 +33,16 @@ const EVENTS: { readonly [Name in Told]: (callId: string, command: Does<Name>) =
   lose: (callId, { code, exhausted }) => ({ type: 'tool.indeterminate', callId, code, exhausted }),
 };
 
-/** Null for a move that something else tells of. */
-export function callEvent({ callId }: Invocation, command: InvocationCommand): SessionEvent | null {
+/** Null for a move that something else tells of. `denied`: the rule that did not allow the call. */
+export function callEvent(
+  { callId }: Invocation,
+  command: InvocationCommand,
+  denied: string | null,
+): SessionEvent | null {
   if (command.does === 'ask') return null;
+  if (command.does === 'give_up' && command.code === 'policy:denied' && denied !== null) {
+    return { type: 'tool.policy_denied', callId, rule: denied };
+  }
   // The table is exhaustive; that each entry gets its own command, TypeScript cannot follow through an index.
   const event = EVENTS[command.does] as (callId: string, command: InvocationCommand) => SessionEvent;
   return event(callId, command);
