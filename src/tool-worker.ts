@@ -9,7 +9,7 @@ import type { Client } from '@temporalio/client';
 import { Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker';
 import { CARRIER_TASK_TIMEOUT_MS } from './activities/contract';
 import { isAllowed, type ToolStanding } from './activities/tool-door';
-import type { AllowedWorkers } from './activities/tool-contract';
+import { REGISTER_SIGNAL, type AllowedWorkers } from './activities/tool-contract';
 import { descriptorHash } from './adapters/tools/descriptor-hash';
 import { toolEffect } from './adapters/tools/handler-sink';
 import type { ToolHandler } from './adapters/tools/tool-handler';
@@ -50,7 +50,7 @@ export interface CountersignToolWorkerOptions extends Omit<
 }
 
 /** Between two looks whether the queues still know this worker. */
-const PRESENCE_MS = 20_000;
+const PRESENCE_MS = 5_000;
 
 interface Post {
   readonly worker: Worker;
@@ -106,37 +106,43 @@ export class CountersignToolWorker {
     const { signal } = this.stopped;
     const over = (): boolean =>
       signal.aborted || ['STOPPING', 'DRAINING', 'DRAINED', 'STOPPED', 'FAILED'].includes(post.worker.getState());
-    while (!over()) {
-      if (!(await isKnown(post))) await this.register(post, 'started').catch(() => undefined);
+    for (let told = false; !over();) {
+      if (!(await isKnown(post, told))) told = await this.register(post, 'started');
       for (let waited = 0; waited < PRESENCE_MS && !over(); waited += 250) {
         await sleep(250, undefined, { signal }).catch(() => undefined);
       }
     }
-    await this.register(post, 'stopped').catch(() => undefined);
+    await this.register(post, 'stopped');
   }
 
-  private async register({ worker, workflowId, input, presence }: Post, event: Register['event']): Promise<void> {
+  /** False when the server could not be told. */
+  private async register({ worker, workflowId, input, presence }: Post, event: Register['event']): Promise<boolean> {
     const message: Register = { ...presence, event };
-    await clientOf(worker).workflow.signalWithStart('toolQueue', {
-      workflowId,
-      taskQueue: this.taskQueue,
-      args: [input],
-      signal: 'register',
-      signalArgs: [message],
-      workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-      workflowTaskTimeout: CARRIER_TASK_TIMEOUT_MS,
-      staticSummary: `queue of ${input.tool}@${input.version}`,
-    });
+    try {
+      await clientOf(worker).workflow.signalWithStart('toolQueue', {
+        workflowId,
+        taskQueue: this.taskQueue,
+        args: [input],
+        signal: REGISTER_SIGNAL,
+        signalArgs: [message],
+        workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+        workflowTaskTimeout: CARRIER_TASK_TIMEOUT_MS,
+        staticSummary: `queue of ${input.tool}@${input.version}`,
+      });
+      return true;
+    } catch {
+      return false;
+    }
   }
 }
 
-/** Where the queue cannot be asked, it is told: saying it twice changes nothing. */
-async function isKnown({ worker, workflowId, presence }: Post): Promise<boolean> {
+/** A queue that answers nobody just now, as while no worker carries workflows, has been told once and is not told without end. */
+async function isKnown({ worker, workflowId, presence }: Post, told: boolean): Promise<boolean> {
   try {
     const { workers } = await clientOf(worker).workflow.getHandle(workflowId).query<QueueStatus>('queue');
     return workers.some(({ instance }) => instance === presence.instance);
-  } catch {
-    return false;
+  } catch (fault) {
+    return told && (fault as Error).name !== 'WorkflowNotFoundError';
   }
 }
 

@@ -4,6 +4,12 @@
 
 /** The local activity that hands a message to another workflow; see `QueueMessage`. */
 export const TELL_ACTIVITY = 'countersign.tell';
+/** Signals of a queue, and `report` of those who ask it. */
+export const ENQUEUE_SIGNAL = 'enqueue';
+export const WITHDRAW_SIGNAL = 'withdraw';
+export const REGISTER_SIGNAL = 'register';
+export const REPORT_SIGNAL = 'report';
+
 /** The activity that says who is there to take a tool's calls. */
 export const DESCRIBE_WORKERS_ACTIVITY = 'countersign.describe_workers';
 

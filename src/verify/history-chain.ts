@@ -6,6 +6,8 @@ import { defaultPayloadConverter, type DataConverter, type Payload, type Payload
 import { DRIVE_ACTIVITY, type DriveRequest, type DriveResult } from '../activities/contract';
 import { ChainKeeper } from '../workflows/chain-keeper';
 import type { KnownHead } from '../workflows/messages';
+import { REPORT_SIGNAL } from '../activities/tool-contract';
+import type { CallReport } from '../workflows/queue-messages';
 
 /** One event in the JSON form of a history. */
 export interface HistoryEventJson {
@@ -42,9 +44,12 @@ export async function readChains(history: HistoryJson, converter: DataConverter 
   const decode = decoder(converter);
   const scheduled = new Map<string, DriveRequest>();
   const open = new Map<string, OpenChain>();
+  const reported = new Map<string, DriveResult[]>();
   const problems: string[] = [];
   for (const event of history.events) {
     try {
+      const report = await heardReport(event, decode);
+      if (report !== null) reported.set(report.runId, [...(reported.get(report.runId) ?? []), report.result]);
       const request = await scheduledDrive(event, decode);
       if (request !== null) scheduled.set(event.eventId, request);
       const completed = await completedDrive(event, scheduled, decode);
@@ -52,7 +57,7 @@ export async function readChains(history: HistoryJson, converter: DataConverter 
       const id = completed.request.run_id;
       const chain = open.get(id) ?? new OpenChain(completed.request);
       open.set(id, chain);
-      chain.take(completed);
+      chain.take(completed, reported.get(id) ?? []);
     } catch (fault) {
       problems.push(`event ${event.eventId}: ${(fault as Error).message}`);
     }
@@ -73,16 +78,28 @@ class OpenChain {
     this.journalId = first.journal_id;
   }
 
-  take({ request, result }: { request: DriveRequest; result: DriveResult }): void {
+  /** `reported`: what the queue of a tool said of the run, each from the first checkpoint on. */
+  take({ request, result }: { request: DriveRequest; result: DriveResult }, reported: readonly DriveResult[]): void {
     const { expected_head: expected, lineage } = request;
     // An author may ask for the same call again: that one starts from nothing.
     if (expected === null) this.keeper = new ChainKeeper(request.plan, null);
-    else this.of(lineage).set(expected.sequence, expected.digest);
+    else {
+      if (this.keeper.expectedHead?.digest !== expected.digest) this.hear(request, expected.digest, reported);
+      this.of(lineage).set(expected.sequence, expected.digest);
+    }
     this.keeper.accept(result);
     this.journalId ??= this.keeper.journalId;
     for (const [index, digests] of this.keeper.lineages.entries()) {
       for (const [sequence, digest] of digests.entries()) this.of(index + 1).set(sequence, digest);
     }
+  }
+
+  /** The report after which the workflow stood at this head. */
+  private hear({ plan }: DriveRequest, digest: string, reported: readonly DriveResult[]): void {
+    const said = reported.find(({ head }) => head?.digest === digest);
+    if (said === undefined) return;
+    this.keeper = new ChainKeeper(plan, null);
+    this.keeper.accept(said);
   }
 
   remember({ lineage = 1, sequence, digest, journal_id: journalId }: KnownHead): void {
@@ -120,6 +137,22 @@ async function completedDrive(
   const request = scheduled.get(String(attributes?.['scheduledEventId']));
   if (request === undefined) return null;
   return { request, result: (await decode(attributes?.['result'])) as DriveResult };
+}
+
+/** A call through a tool's queue is driven there, and its session hears of it. */
+async function heardReport(
+  event: HistoryEventJson,
+  decode: Decode,
+): Promise<{ readonly runId: string; readonly result: DriveResult } | null> {
+  const attributes = event['workflowExecutionSignaledEventAttributes'] as Attributes | undefined;
+  if (attributes?.['signalName'] !== REPORT_SIGNAL) return null;
+  const report = (await decode(attributes['input']).catch(() => null)) as Partial<CallReport> | null;
+  if (typeof report?.run_id !== 'string' || !isObject(report.result)) return null;
+  return { runId: report.run_id, result: report.result };
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }
 
 /** What an earlier run of the same workflow handed on. */

@@ -4,14 +4,16 @@
  */
 import { defineQuery, defineSignal } from '@temporalio/workflow';
 import type { DriveResult } from '../activities/contract';
-import type { AllowedWorkers } from '../activities/tool-contract';
+import {
+  ENQUEUE_SIGNAL,
+  REGISTER_SIGNAL,
+  REPORT_SIGNAL,
+  WITHDRAW_SIGNAL,
+  type AllowedWorkers,
+} from '../activities/tool-contract';
 import type { Dict } from '../rules/fields';
-import type { QueueState } from '../rules/invocations/queue-state';
 
-export const ENQUEUE_SIGNAL = 'enqueue';
-export const WITHDRAW_SIGNAL = 'withdraw';
-export const REGISTER_SIGNAL = 'register';
-export const REPORT_SIGNAL = 'report';
+export { ENQUEUE_SIGNAL, REGISTER_SIGNAL, REPORT_SIGNAL, WITHDRAW_SIGNAL };
 
 /** A call that is to be sent by one of its tool's workers. Sent again, it stays the same call in the same place. */
 export interface Enqueue {
@@ -104,7 +106,8 @@ export interface ToolQueueInput {
 }
 
 export interface CarriedQueue {
-  readonly state: QueueState;
+  /** See `queueToRecord`. */
+  readonly state: Dict;
   readonly reported: number;
   readonly renewals: number;
 }

@@ -26,18 +26,22 @@ import {
   WORKER_NOT_ALLOWED,
   type ToolActivities,
 } from '../activities/tool-contract';
+import type { Dict } from '../rules/fields';
 import { DEFAULT_VERSION, toolTaskQueue, type Tool } from '../rules/invocations/names';
 import { stepQueue } from '../rules/invocations/queue';
 import {
   capacityOf,
+  compareCalls,
   nextWakeAt,
   openQueue,
   type DriveEnd,
   type QueueEffect,
   type QueueEvent,
+  type QueueRequest,
   type QueueState,
   type RunningCall,
 } from '../rules/invocations/queue-state';
+import { queueFromRecord, queueToRecord } from '../rules/invocations/queue-snapshot';
 import { RecoveryError } from '../rules/recovery';
 import { Refusal } from '../rules/refusal';
 import {
@@ -82,10 +86,10 @@ const DESCRIBE = {
 export async function toolQueue(input: ToolQueueInput): Promise<void> {
   const queue = new ToolQueue(input);
   setHandler(enqueueSignal, (message) => queue.enqueue(message), { description: 'A call is to be sent.' });
-  setHandler(withdrawSignal, (message) => void queue.read(() => withdrawalOf(message)), {
+  setHandler(withdrawSignal, (message) => void queue.read(() => queue.apply(withdrawalOf(message))), {
     description: 'A call is not wanted any more.',
   });
-  setHandler(registerSignal, (message) => void queue.read(() => presenceOf(message)), {
+  setHandler(registerSignal, (message) => void queue.read(() => queue.apply(presenceOf(message))), {
     description: 'A worker begins or ends.',
   });
   setHandler(queueQuery, () => queue.status(), { description: 'Who waits, who runs, and which workers there are.' });
@@ -109,19 +113,22 @@ class ToolQueue {
   private readonly answers = new Map<string, DriveResult>();
   /** Reports on their way. */
   private telling = 0;
+  /** What this task has brought and is not let in yet. */
+  private arrived: QueueRequest[] = [];
   /** When the timer that runs will ring, unix milliseconds. */
   private rings = Number.POSITIVE_INFINITY;
 
   constructor(private readonly input: ToolQueueInput) {
     const { tool, version, carried } = input;
     this.tool = { tool, version: version === DEFAULT_VERSION ? null : version };
-    this.state = carried === undefined ? openQueue(Date.now()) : { ...carried.state, draining: false };
+    this.state = carried === undefined ? openQueue(Date.now()) : reopened(carried.state);
     this.reported = carried?.reported ?? 0;
   }
 
   /** Nothing is on its way that this run would have to hear of. */
   get isQuiet(): boolean {
-    return this.state.running.length === 0 && !this.state.asking && this.telling === 0;
+    const { running, asking } = this.state;
+    return running.length === 0 && !asking && this.telling === 0 && this.arrived.length === 0;
   }
 
   get wantsRenewal(): boolean {
@@ -130,7 +137,8 @@ class ToolQueue {
 
   get carried(): ToolQueueInput {
     const { state, reported, input } = this;
-    return { ...input, carried: { state, reported, renewals: (input.carried?.renewals ?? 0) + 1 } };
+    const renewals = (input.carried?.renewals ?? 0) + 1;
+    return { ...input, carried: { state: queueToRecord(state), reported, renewals } };
   }
 
   status(): QueueStatus {
@@ -148,7 +156,8 @@ class ToolQueue {
   }
 
   enqueue(message: unknown): void {
-    const refused = this.read(() => ({ type: 'enqueue', call: requestOf(message, this.tool) }));
+    const refused = this.read(() => void this.arrived.push(requestOf(message, this.tool)));
+    if (this.arrived.length === 1) void Promise.resolve().then(() => this.letIn());
     const to = refused === null ? null : returnAddress(message);
     if (refused === null || to === null) return;
     const { run_id: runId, request } = message as { run_id?: unknown; request?: unknown };
@@ -160,10 +169,17 @@ class ToolQueue {
     });
   }
 
+  /** Those that come together are let in together: the first asked for is the first handed out, however their messages arrived. */
+  private letIn(): void {
+    const calls = [...this.arrived].sort(compareCalls);
+    this.arrived = [];
+    for (const call of calls) this.apply({ type: 'enqueue', call });
+  }
+
   /** A message that cannot be read changes nothing; why, is answered. */
-  read(event: () => QueueEvent): Refusal | null {
+  read(take: () => void): Refusal | null {
     try {
-      this.apply(event());
+      take();
       return null;
     } catch (fault) {
       const refused = fault instanceof RecoveryError ? new Refusal('invalid_arguments', fault.message) : fault;
@@ -264,6 +280,17 @@ class ToolQueue {
       this.apply({ type: 'tick' });
     };
     void ring();
+  }
+}
+
+/** A queue is rebuilt from those whose calls it had: one that cannot be read is as good as lost, and no worse. */
+function reopened(record: Dict): QueueState {
+  try {
+    return queueFromRecord(record);
+  } catch (fault) {
+    if (!(fault instanceof Refusal)) throw fault;
+    log.warn('countersign: a queue could not be continued and begins anew', { field: fault.field });
+    return openQueue(Date.now());
   }
 }
 

@@ -39,8 +39,6 @@ export interface CallerInput {
   readonly allow?: AllowedWorkers;
   /** What takes a person is left to a workflow of its own, whose end is waited for. @default it is left alone */
   readonly carry?: boolean;
-  /** Of the queue, where this caller is the first to ask for it. */
-  readonly queue?: { readonly renew_when_idle?: number; readonly renew_anyhow?: number };
   /** How long a report is waited for before the call is asked for again. */
   readonly patience_ms?: number;
 }
@@ -68,11 +66,8 @@ export async function caller(input: CallerInput): Promise<readonly CallEnd[]> {
   const tool = { tool: input.tool, version: input.version === 'default' ? null : input.version };
   const workflowId = queueWorkflowId(toolIdOf(tool)) ?? '';
   const tell = async (signal: string, message: unknown): Promise<void> => {
-    const start = {
-      workflow_type: 'toolQueue',
-      input: { tool: input.tool, version: input.version, ...input.queue },
-      summary: 'a queue',
-    };
+    const queue = { tool: input.tool, version: input.version };
+    const start = { workflow_type: 'toolQueue', input: queue, summary: 'a queue' };
     await activities[TELL_ACTIVITY]({ workflow_id: workflowId, signal, message, start });
   };
   const ask = async (index: number): Promise<void> => {
@@ -116,7 +111,13 @@ async function endOf({ result, ...report }: CallReport, plan: Dict, input: Calle
   }
   if (chain.head?.phase !== 'completed' && report.status !== 'failed') {
     const activities = proxyActivities<CountersignActivities>({ startToCloseTimeout: '1 minute' });
-    const request = { run_id: report.run_id, lineage: chain.lineage, intent: 'follow' as const, plan, journal_id: null };
+    const request = {
+      run_id: report.run_id,
+      lineage: chain.lineage,
+      intent: 'follow' as const,
+      plan,
+      journal_id: null,
+    };
     const followed = await activities[DRIVE_ACTIVITY]({
       ...request,
       ...{ expected_head: chain.expectedHead, epoch: null, reclaim: false, waited: [] },

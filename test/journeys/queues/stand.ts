@@ -8,11 +8,18 @@ import path from 'node:path';
 import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
 import { buildChildren } from '../../../scripts/kill-matrix/build-child';
 import { Child } from '../../../scripts/kill-matrix/child';
+import { DRIVE_ACTIVITY } from '../../../src/activities/contract';
 import { Contents } from '../../../src/activities/contents';
 import { prepareDraft } from '../../../src/activities/prepare';
 import { fileStore, type FileStore } from '../../../src/adapters/stores';
 import { initJournal } from '../../../src/journal-init';
-import { callIdOf, callRunId, queueWorkflowId, sessionWorkflowId, toolIdOf } from '../../../src/rules/invocations/names';
+import {
+  callIdOf,
+  callRunId,
+  queueWorkflowId,
+  sessionWorkflowId,
+  toolIdOf,
+} from '../../../src/rules/invocations/names';
 import { workflowIdDigest } from '../../../src/rules/plans/identity';
 import { planToRecord } from '../../../src/rules/plans/plan';
 import { replayAndVerify, type ReplayReport } from '../../../src/testing';
@@ -21,7 +28,7 @@ import { historyToJson, type HistoryJson } from '../../../src/testing/history-js
 import { findTemporalCli } from '../../../src/testing/temporal-cli';
 import { CountersignPlugin } from '../../../src/plugin';
 import { storeView, verifyJournal, type VerifyReport } from '../../../src/verify';
-import type { QueueStatus } from '../../../src/workflows/queue-messages';
+import type { CallReport, QueueStatus, ToolQueueInput } from '../../../src/workflows/queue-messages';
 import { bundleOf } from '../../support/bundle';
 import type { CallEnd, CallToMake, CallerInput } from './caller-workflows';
 import type { Errand, Execution, Orders, ToolOrders } from './worker-main';
@@ -144,8 +151,7 @@ export class QueueStand {
     { version = 'default', ...more }: CallerOptions = {},
   ): Promise<WorkflowHandle> {
     const session = `s${(this.names += 1)}-${tool}`;
-    const calls: CallToMake[] = [];
-    for (const [index, errand] of errands.entries()) calls.push(await this.call(session, index, tool, version, errand));
+    const calls = await Promise.all(errands.map((errand, index) => this.call(session, index, tool, version, errand)));
     const input: CallerInput = { tool, version, calls, at_once: 1_000, wait_ms: 60_000, execution_ms: 30_000, ...more };
     return this.client.workflow.start('caller', {
       workflowId: sessionWorkflowId(session),
@@ -154,8 +160,36 @@ export class QueueStand {
     });
   }
 
+  /** Ends a session that the test needs no more; it may have ended by itself. */
+  async giveUp(session: WorkflowHandle): Promise<void> {
+    await session.terminate().catch(() => undefined);
+  }
+
   async ends(handle: WorkflowHandle): Promise<readonly CallEnd[]> {
     return (await handle.result()) as readonly CallEnd[];
+  }
+
+  /** The reports that a session has heard so far. */
+  heard(session: WorkflowHandle): Promise<readonly CallReport[]> {
+    return session.query<readonly CallReport[]>('heard');
+  }
+
+  /** A session's call, as it was started with. */
+  async planCall(session: WorkflowHandle, index: number): Promise<CallToMake> {
+    const { events } = historyToJson(await session.fetchHistory());
+    const started = events[0]?.['workflowExecutionStartedEventAttributes'] as {
+      input: { payloads: { data: string }[] };
+    };
+    const data = started.input.payloads[0]?.data ?? '';
+    const input = JSON.parse(Buffer.from(data, 'base64').toString('utf8')) as CallerInput;
+    return input.calls[index] as CallToMake;
+  }
+
+  /** Starts a queue with limits of its own, before anybody needs it. */
+  async openQueue(tool: string, limits: Omit<ToolQueueInput, 'tool' | 'version'>): Promise<void> {
+    const { workflowId } = this.queue(tool);
+    const args = [{ tool, version: 'default', ...limits }];
+    await this.client.workflow.start('toolQueue', { workflowId, taskQueue: TASK_QUEUE, args });
   }
 
   queue(tool: string, version = 'default'): WorkflowHandle {
@@ -171,8 +205,35 @@ export class QueueStand {
   executions(tool: string, at: Execution['at'] = 'start'): readonly Execution[] {
     const file = path.join(this.folder, 'executions');
     if (!existsSync(file)) return [];
-    const all = readFileSync(file, 'utf8').split('\n').filter(Boolean).map((line) => JSON.parse(line) as Execution);
+    const all = readFileSync(file, 'utf8')
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line) as Execution);
     return all.filter((one) => one.at === at && (one.call ?? '').split(':')[0]?.endsWith(`-${tool}`));
+  }
+
+  /** The calls that a queue has handed out, by its own histories, each where it was handed out first. */
+  dispatched(histories: readonly HistoryJson[]): readonly string[] {
+    const calls = histories.flatMap(({ events }) =>
+      events.flatMap((event) => {
+        const attributes = event['activityTaskScheduledEventAttributes'] as
+          { activityType: { name: string }; input: { payloads: { data: string }[] } } | undefined;
+        if (attributes?.activityType.name !== DRIVE_ACTIVITY) return [];
+        const data = Buffer.from(attributes.input.payloads[0]?.data ?? '', 'base64').toString('utf8');
+        return [(JSON.parse(data) as { call_id: string }).call_id];
+      }),
+    );
+    return [...new Set(calls)];
+  }
+
+  /** Most executions of the tool at once, and the calls in the order in which their executions began. */
+  overlap(tool: string): { readonly most: number; readonly began: readonly string[] } {
+    const ends = new Set(this.executions(tool, 'end').map(({ call }) => call));
+    const all = [...this.executions(tool), ...this.executions(tool, 'end')].filter(({ call }) => ends.has(call));
+    all.sort((a, b) => a.ms - b.ms || (a.at === b.at ? 0 : a.at === 'end' ? -1 : 1));
+    let [running, most] = [0, 0];
+    for (const { at } of all) most = Math.max(most, (running += at === 'start' ? 1 : -1));
+    return { most, began: this.executions(tool).map(({ call }) => call ?? '') };
   }
 
   /** Lets executions go on that wait for `name`. */
@@ -188,7 +249,9 @@ export class QueueStand {
     }
     runs.sort((a, b) => a.at - b.at);
     return Promise.all(
-      runs.map(async ({ runId }) => historyToJson(await this.client.workflow.getHandle(workflowId, runId).fetchHistory())),
+      runs.map(async ({ runId }) =>
+        historyToJson(await this.client.workflow.getHandle(workflowId, runId).fetchHistory()),
+      ),
     );
   }
 

@@ -59,7 +59,7 @@ export interface Execution {
   readonly ms: number;
 }
 
-const INPUT = z.object({
+export const INPUT = z.object({
   n: z.int(),
   ms: z.number().optional(),
   until: z.string().optional(),
@@ -98,7 +98,8 @@ function handlerOf(orders: Orders, tool: ToolOrders): ToolHandler {
       const { n, ms = 0, until, fails } = args as Errand;
       tell('start', n, call);
       const result = { did: n };
-      if (tool.lookup !== undefined) writeFileSync(kept(call.idempotencyKey), JSON.stringify(result));
+      // The effect itself: to do it twice under one key is an error that nothing may hide.
+      if (tool.lookup !== undefined) writeFileSync(kept(call.idempotencyKey), JSON.stringify(result), { flag: 'wx' });
       if (ms > 0) await sleep(ms);
       while (until !== undefined && !existsSync(path.join(folder, until))) await sleep(20);
       if (fails === 'typed') throw new ToolError('card_declined');
