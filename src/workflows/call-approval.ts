@@ -38,6 +38,7 @@ import { takeTurnSignal } from './messages';
 
 const ACTIVITY = {
   startToCloseTimeout: '1 minute',
+  heartbeatTimeout: '10 seconds',
   retry: { initialInterval: '200 milliseconds', maximumInterval: '30 seconds' },
 } as const;
 

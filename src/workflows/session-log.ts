@@ -14,6 +14,7 @@ import { definitionToRecord, type SessionDefinition } from '../rules/sessions/de
 
 const ACTIVITY = {
   startToCloseTimeout: '1 minute',
+  heartbeatTimeout: '10 seconds',
   retry: { initialInterval: '200 milliseconds', maximumInterval: '30 seconds' },
 } as const;
 /** Of one go: what one request may weigh. */

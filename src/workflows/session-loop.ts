@@ -34,12 +34,13 @@ import { ToolCall, type CallHost } from './tool-call';
 
 const MODEL = {
   startToCloseTimeout: '1 hour',
-  heartbeatTimeout: '30 seconds',
+  heartbeatTimeout: '10 seconds',
   retry: { initialInterval: '1 second', maximumInterval: '1 minute', maximumAttempts: 20 },
   cancellationType: 'TRY_CANCEL',
 } as const;
 const PREPARE = {
   startToCloseTimeout: '5 minutes',
+  heartbeatTimeout: '10 seconds',
   retry: { initialInterval: '200 milliseconds', maximumInterval: '30 seconds' },
 } as const;
 /** Names of messages that are remembered, so that one that comes again is no new one. */

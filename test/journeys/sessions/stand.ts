@@ -1,0 +1,159 @@
+/**
+ * What tests of sessions under kills work with: a Temporal server of their own, worker processes, one journal on disk, and the lists of
+ * every request to the model and every execution that a handler ever began.
+ */
+import { existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { Client, Connection } from '@temporalio/client';
+import { buildChildren } from '../../../scripts/kill-matrix/build-child';
+import { Child } from '../../../scripts/kill-matrix/child';
+import { Journal } from '../../../src/activities/journal';
+import { SessionShelf } from '../../../src/activities/session-shelf';
+import { fileStore, type FileStore } from '../../../src/adapters/stores';
+import { SessionClient, type SessionHandle } from '../../../src/client';
+import { initJournal } from '../../../src/journal-init';
+import { CountersignPlugin } from '../../../src/plugin';
+import { SessionLogReader } from '../../../src/rules/invocations/session-log';
+import { recordToText } from '../../../src/rules/invocations/session-record';
+import { replayAndVerify, type ReplayReport } from '../../../src/testing';
+import { startDevServer, type DevServer } from '../../../src/testing/dev-server';
+import { historyToJson } from '../../../src/testing/history-json';
+import { findTemporalCli } from '../../../src/testing/temporal-cli';
+import { bundleOf } from '../../support/bundle';
+import type { Execution, Orders, ToolOrders, Wish } from './worker-main';
+
+const TASK_QUEUE = 'sessions';
+
+export interface Request {
+  readonly first: number | null;
+  readonly round: number;
+  readonly by: string;
+}
+
+export class SessionStand {
+  readonly folder = mkdtempSync(path.join(os.tmpdir(), 'tool-sessions-'));
+  readonly store: FileStore = fileStore(path.join(this.folder, 'journal'), { createRoot: true });
+  readonly contents: FileStore = fileStore(path.join(this.folder, 'contents'), { createRoot: true });
+  sessions!: SessionClient;
+  client!: Client;
+  private bundle!: Awaited<ReturnType<typeof bundleOf>>;
+  private server!: DevServer;
+  private connection!: Connection;
+  private readonly log = openSync(path.join(this.folder, 'workers.log'), 'a');
+  private readonly children = new Set<Child>();
+  private names = 0;
+
+  constructor(readonly tools: readonly ToolOrders[]) {}
+
+  async open(): Promise<void> {
+    await initJournal(this.store);
+    await this.contents.list('');
+    await buildChildren(this.folder, { worker: path.join(__dirname, 'worker-main.ts') });
+    this.bundle = await bundleOf(path.resolve(__dirname, '../../../src/workflow.ts'));
+    writeFileSync(path.join(this.folder, 'workflow.js'), (this.bundle as { code: string }).code);
+    const { path: executable } = await findTemporalCli({});
+    const dynamicConfig = { 'history.transferProcessorMaxPollRPS': 10_000 };
+    this.server = await startDevServer({ executable, dynamicConfig });
+    this.connection = await Connection.connect({ address: this.server.address });
+    this.client = new Client({ connection: this.connection });
+    const { client, contents, store } = this;
+    this.sessions = new SessionClient({ client, contents, store, taskQueue: TASK_QUEUE });
+  }
+
+  async close(): Promise<void> {
+    for (const child of this.children) await child.kill();
+    await this.connection.close();
+    await this.server.stop();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  get workerLog(): string {
+    return readFileSync(path.join(this.folder, 'workers.log'), 'utf8');
+  }
+
+  sessionWorker(more: Partial<Orders> = {}): Promise<Child> {
+    return this.start({ role: 'sessions', ...more });
+  }
+
+  toolWorker(): Promise<Child> {
+    return this.start({ role: 'tools' });
+  }
+
+  private async start(orders: Pick<Orders, 'role'> & Partial<Orders>): Promise<Child> {
+    const whole: Orders = {
+      ...{ address: this.server.address, taskQueue: TASK_QUEUE, folder: this.folder, tools: this.tools },
+      journal: path.join(this.folder, 'journal'),
+      contents: path.join(this.folder, 'contents'),
+      bundle: path.join(this.folder, 'workflow.js'),
+      identity: `${orders.role}-${(this.names += 1)}`,
+      ...orders,
+    };
+    const child = new Child(path.join(this.folder, 'worker.js'), [JSON.stringify(whole)], this.log);
+    this.children.add(child);
+    void child.exited.then(() => this.children.delete(child));
+    await child.line((line) => line === 'ready', 1, 'ready', 60_000);
+    return child;
+  }
+
+  /** A session of its own name, with a wish as its first message. */
+  begin(wish: Wish, more: { readonly kind?: 'root' | 'child' } = {}): Promise<SessionHandle> {
+    const tools = this.tools.map(({ tool }) => ({ tool }));
+    const session = `s-${(this.names += 1)}`;
+    return this.sessions.start({
+      session,
+      agentVersion: '1',
+      model: 'wishing',
+      tools,
+      message: wishText(wish),
+      ...more,
+    });
+  }
+
+  release(name: string): void {
+    writeFileSync(path.join(this.folder, name), '');
+  }
+
+  get executions(): readonly Execution[] {
+    return this.lines('executions') as readonly Execution[];
+  }
+
+  /** The numbers of all executions that began, in order. */
+  get begun(): readonly number[] {
+    return this.executions.filter(({ at }) => at === 'start').map(({ n }) => n);
+  }
+
+  get requests(): readonly Request[] {
+    return this.lines('requests') as readonly Request[];
+  }
+
+  private lines(name: string): readonly unknown[] {
+    const file = path.join(this.folder, name);
+    const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
+    return text.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as unknown]));
+  }
+
+  /** The log as whoever audits it reads it; throws where a record could not have followed. */
+  async audited({ session }: SessionHandle): Promise<SessionLogReader> {
+    const reader = new SessionLogReader(session);
+    for (const record of await new SessionShelf(new Journal(this.store)).log(session))
+      reader.take(recordToText(record));
+    return reader;
+  }
+
+  /** Replays the histories of sessions with the present code. */
+  async replayed(handles: readonly SessionHandle[]): Promise<ReplayReport> {
+    const histories = await Promise.all(
+      handles.map(async ({ workflow, workflowId }) => ({
+        workflowId,
+        history: historyToJson(await workflow.fetchHistory()),
+      })),
+    );
+    const plugins = [new CountersignPlugin({ store: this.store, contents: this.contents })];
+    return replayAndVerify({ workflowBundle: this.bundle, plugins, histories, journal: this.store });
+  }
+}
+
+export function wishText(wish: Wish): string {
+  return JSON.stringify(wish);
+}
