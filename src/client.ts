@@ -74,7 +74,10 @@ const PLAN_MEMO = 'countersign_plan';
 
 export interface PlanClientOptions {
   readonly client: Client;
-  /** The journal that the workers write. Given, a worker with another journal refuses the plan. @default any worker's */
+  /**
+   * The journal that the workers write. Given, a worker with another journal refuses the plan from the start; give it always where
+   * journals are those of hosts (`scope: 'host'`). @default that of the first worker that comes back
+   */
   readonly store?: Store;
   /** The content store that the workers read. */
   readonly contents: Store;

@@ -153,6 +153,12 @@ export interface StagedCall {
   readonly args: unknown;
 }
 
+/** A plan, and the journal that it begins in: no other may take it up. Histories from before that was told hold the plan alone. */
+export interface StagedPlan {
+  readonly plan: Dict;
+  readonly journal_id: string;
+}
+
 export interface StageRequest {
   readonly origin: string;
   /** The effect that is called; null for a plan of several. */
@@ -165,5 +171,5 @@ export interface StageRequest {
 /** The activities that the workflows call. */
 export interface CountersignActivities {
   [DRIVE_ACTIVITY](request: DriveRequest): Promise<DriveResult>;
-  [STAGE_ACTIVITY](request: StageRequest): Promise<Dict>;
+  [STAGE_ACTIVITY](request: StageRequest): Promise<StagedPlan | Dict>;
 }

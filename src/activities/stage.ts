@@ -1,7 +1,8 @@
 /**
  * Staging: an author's arguments become a content-free plan. Invariant: it may run any number of times and stores the same;
- * whose workflow it is comes from the server; and a call that the journal knows is answered with the plan that stands there,
- * so that a change of what this worker demands does not make another plan of it.
+ * whose workflow it is comes from the server; the journal is named before anything is sent, so that no other takes the plan up;
+ * and a call that the journal knows is answered with the plan that stands there, so that a change of what this worker demands
+ * does not make another plan of it.
  */
 import { ApplicationFailure, type Context } from '@temporalio/activity';
 import type { EffectDefinition } from '../ports';
@@ -12,7 +13,7 @@ import { workflowIdDigest } from '../rules/plans/identity';
 import { planToRecord, type GovernedPlan } from '../rules/plans/plan';
 import type { Dict } from '../rules/fields';
 import { Refusal } from '../rules/refusal';
-import type { StageRequest, StagedCall } from './contract';
+import type { StageRequest, StagedCall, StagedPlan } from './contract';
 import type { Engine } from './engine';
 import { planConflict } from './journal';
 import { prepareDraft } from './prepare';
@@ -35,9 +36,10 @@ export async function stage(stores: Stores, workflowId: string, request: StageRe
 }
 
 /** As an activity: a refusal is final, whatever else goes wrong is tried again. */
-export async function stageFor({ info }: Context, stores: Stores, request: StageRequest): Promise<Dict> {
+export async function stageFor({ info }: Context, stores: Stores, request: StageRequest): Promise<StagedPlan> {
   try {
-    return await stage(stores, info.workflowExecution?.workflowId ?? '', request);
+    const plan = await stage(stores, info.workflowExecution?.workflowId ?? '', request);
+    return { plan, journal_id: await stores.journal.id() };
   } catch (fault) {
     if (fault instanceof Refusal) throw ApplicationFailure.nonRetryable(fault.message, fault.code);
     throw fault;

@@ -11,8 +11,15 @@ import {
   sleep,
   workflowInfo,
 } from '@temporalio/workflow';
-import { STAGE_ACTIVITY, type CountersignActivities, type StageRequest, type StagedCall } from '../activities/contract';
+import {
+  STAGE_ACTIVITY,
+  type CountersignActivities,
+  type StageRequest,
+  type StagedCall,
+  type StagedPlan,
+} from '../activities/contract';
 import type { EffectResult } from '../rules/calls/signature';
+import type { Dict } from '../rules/fields';
 import type { PlanOrder } from '../rules/plans/plan';
 import { RecoveryError } from '../rules/recovery';
 import { Refusal } from '../rules/refusal';
@@ -72,7 +79,7 @@ async function staged({ effect, id, order, calls, origin }: Call): Promise<Chain
   const request: StageRequest = { origin: origin ?? workflowInfo().workflowType, effect, id, order, calls };
   const stage = async (options: { scheduleToCloseTimeout?: '10 seconds' }): Promise<ChainKeeper> => {
     const activities = proxyLocalActivities<CountersignActivities>({ ...STAGE, ...options });
-    return new ChainKeeper(await activities[STAGE_ACTIVITY](request), null);
+    return chainOf(await activities[STAGE_ACTIVITY](request));
   };
   try {
     return await stage({});
@@ -81,6 +88,11 @@ async function staged({ effect, id, order, calls, origin }: Call): Promise<Chain
     const late = CancellationScope.nonCancellable(() => stage({ scheduleToCloseTimeout: '10 seconds' }));
     return await late.catch(() => Promise.reject(cancelledUnseen(calls)));
   }
+}
+
+function chainOf(staged: StagedPlan | Dict): ChainKeeper {
+  const { plan, journal_id: journalId } = staged as Partial<StagedPlan>;
+  return plan === undefined ? new ChainKeeper(staged as Dict, null) : new ChainKeeper(plan, null, journalId);
 }
 
 /** Drives the plan to its end, wherever that has to happen. */

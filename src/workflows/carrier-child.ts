@@ -33,6 +33,7 @@ export async function carriedByChild(
   const input: GovernedPlanInput = {
     plan: chain.record,
     ...(known === undefined ? {} : { known }),
+    ...(chain.mayHaveBegun ? { begun: true } : {}),
     ...(journalId === null ? {} : { journal_id: journalId }),
     ...(taskQueue === undefined ? {} : { task_queue: taskQueue }),
     ...(chain.callId === null ? {} : { call_id: chain.callId }),

@@ -17,6 +17,8 @@ export class ChainKeeper {
   readonly lineages: string[][] = [[]];
   head: RecoveryCheckpoint | null = null;
   journalId: string | null;
+  /** A drive did not come back, or another execution drove before: a refusal is then a question to a person, not the end. */
+  mayHaveBegun: boolean;
   private lastWitness: Witness | null = null;
 
   constructor(
@@ -28,6 +30,7 @@ export class ChainKeeper {
   ) {
     this.plan = planFromRecord(record);
     this.journalId = known?.journal_id ?? journalId;
+    this.mayHaveBegun = known !== null;
   }
 
   get lineage(): number {

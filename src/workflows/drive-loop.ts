@@ -63,7 +63,6 @@ export class DriveLoop {
   /** Another workflow carries the plan: never take the turn from it, but ask now and then whether it is still there. */
   onlyFollows = false;
   private epoch: number | null = null;
-  private mayHaveBegun: boolean;
   private reclaim = false;
   private cancelling = false;
   private woken = false;
@@ -88,7 +87,6 @@ export class DriveLoop {
     carried?: CarriedAnswers,
   ) {
     this.answers = new Answers(carried);
-    this.mayHaveBegun = chain.known !== null;
   }
 
   /** A person asks to look again, whoever has the turn. */
@@ -220,7 +218,7 @@ export class DriveLoop {
         return { end: 'closed' };
       case 'refused':
         // After an execution that did not come back, or in a continued run, more may have happened than is known here.
-        return this.mayHaveBegun && isParkable(result.code)
+        return this.chain.mayHaveBegun && isParkable(result.code)
           ? this.park(result.code, result.message)
           : { end: 'turned_down', refusal: result };
       case 'previewed':
@@ -251,7 +249,7 @@ export class DriveLoop {
 
   private async afterFailure(): Promise<LoopEnd | null> {
     this.epoch = null;
-    this.mayHaveBegun = true;
+    this.chain.mayHaveBegun = true;
     this.replayed = false;
     this.failures += 1;
     if (this.failures === 1) return null;

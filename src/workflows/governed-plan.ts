@@ -45,6 +45,7 @@ export async function governedPlan(input: GovernedPlanInput): Promise<PlanOutcom
       (asked.messages >= MOST_MESSAGES || workflowInfo().continueAsNewSuggested) && allHandlersFinished();
     const loop = new DriveLoop(chain, input.task_queue, wantsRenewal, CARRIER, input.answers);
     if (input.parked !== undefined) loop.inherit(input.parked);
+    if (input.begun === true) chain.mayHaveBegun = true;
     if (input.preview === true) return await preview(loop);
     listen(loop, asked);
     const end = await loop.run();
@@ -196,6 +197,7 @@ function renew(input: GovernedPlanInput, { chain, answers, parked }: DriveLoop):
   return continueAs({
     ...input,
     ...(position === undefined ? {} : { known: position }),
+    ...(chain.mayHaveBegun ? { begun: true } : {}),
     ...(answers.isEmpty ? {} : { answers: answers.carried }),
     ...(parked === null ? {} : { parked }),
   });

@@ -29,6 +29,8 @@ export interface GovernedPlanInput {
   readonly call_id?: string;
   /** Set by continue-as-new. */
   readonly known?: KnownHead;
+  /** Set by whoever drove before, in another execution: a drive did not come back, so more may have happened than is known. */
+  readonly begun?: boolean;
   /** Set by continue-as-new: what is asked of people, and what they have answered. */
   readonly answers?: CarriedAnswers;
   /** Set by continue-as-new. */

@@ -6,15 +6,13 @@
  * - a worker process that submits, ends, or stays silent ends its job as that, and a job that it has not begun can be taken back;
  * - whoever calls the activities from elsewhere, or sends what the journal does not hold, changes nothing.
  */
-import { fork, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { LAUNCH_POINTS } from '../../../src/activities/launch-engine';
 import type { Dict } from '../../../src/rules/fields';
 import { processLauncher } from '../../../src/adapters/launchers';
 import { startPaidProvider, type PaidProvider } from '../../systems/paid-provider';
+import { death, startDying } from '../../support/dying-worker';
 import { failureOf, useRig } from '../../support/rig';
 import {
   authorizedStart,
@@ -39,19 +37,8 @@ const worker = (more: { maxCachedWorkflows?: number; taskQueue?: string } = {}):
   rig.worker({ ...more, plugin: { launchers: [paidLauncher(provider.url)], reviewers } });
 
 /** Another worker of the same queue, in a process of its own. */
-async function processWorker(taskQueue: string, killAt: string): Promise<ChildProcess> {
-  const codePath = path.join(rig.folder, 'workflows.js');
-  await writeFile(codePath, 'code' in rig.bundle ? rig.bundle.code : '');
-  const setting = {
-    ...{ address: rig.temporal.address, taskQueue, codePath, killAt, providerUrl: provider.url },
-    ...{ journal: path.join(rig.folder, 'journal'), contents: path.join(rig.folder, 'contents') },
-  };
-  const child = fork(path.join(__dirname, 'worker-main.ts'), [JSON.stringify(setting)], {
-    execArgv: ['--require', 'tsx/cjs'],
-  });
-  rig.atEnd(async () => void child.kill('SIGKILL'));
-  return child;
-}
+const processWorker = (taskQueue: string, killAt: string): ReturnType<typeof startDying> =>
+  startDying(rig, path.join(__dirname, 'worker-main.ts'), { taskQueue, killAt, providerUrl: provider.url });
 
 const submissionOf = async ({ result }: StartedLaunch): Promise<string> => {
   const end = await result();
@@ -90,9 +77,9 @@ test('killed at each moment of a launch', async () => {
   const cases = LAUNCH_POINTS.map(async (killAt) => {
     const taskQueue = `${rig.taskQueue}-${killAt}`;
     const child = await processWorker(taskQueue, killAt);
-    const exited = once(child, 'exit');
+    const exited = death(child);
     const started = await authorizedStart(rig, { launchLeaseMs: 15_000 }, {}, taskQueue);
-    expect(await exited, killAt).toEqual([null, 'SIGKILL']);
+    await exited;
     await worker({ taskQueue });
     expect(await started.result(), killAt).toMatchObject(ENDS[killAt].end);
     expect(provider.requests(started.launch.jobId), killAt).toBe(ENDS[killAt].requests);

@@ -4,14 +4,12 @@
  *   request a job, no job but the planned ones, nothing projected twice, and a history that can be imported;
  * - a reset of the run's workflow, or of a job's, launches nothing more and comes to the same end.
  */
-import { fork, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { jobWorkflowId } from '../../../src/rules/launches/job-order';
 import { plannedJobs } from '../../../src/rules/verification/chain';
 import { startPaidProvider, type PaidProvider } from '../../systems/paid-provider';
+import { death, startDying } from '../../support/dying-worker';
 import { useRig } from '../../support/rig';
 import { authorizeAll, checks, clientOf, draft, historyOf, paidLauncher, reviewers, track, WORKFLOWS } from './support';
 
@@ -25,19 +23,8 @@ afterEach(() => provider.close());
 const worker = (more: { maxCachedWorkflows?: number; taskQueue?: string } = {}): ReturnType<typeof rig.worker> =>
   rig.worker({ ...more, plugin: { launchers: [paidLauncher(provider.url)], reviewers, checks } });
 
-async function processWorker(taskQueue: string, killAt: string): Promise<ChildProcess> {
-  const codePath = path.join(rig.folder, 'workflows.js');
-  await writeFile(codePath, 'code' in rig.bundle ? rig.bundle.code : '');
-  const setting = {
-    ...{ address: rig.temporal.address, taskQueue, codePath, killAt, providerUrl: provider.url },
-    ...{ journal: path.join(rig.folder, 'journal'), contents: path.join(rig.folder, 'contents') },
-  };
-  const child = fork(path.join(__dirname, 'worker-main.ts'), [JSON.stringify(setting)], {
-    execArgv: ['--require', 'tsx/cjs'],
-  });
-  rig.atEnd(async () => void child.kill('SIGKILL'));
-  return child;
-}
+const processWorker = (taskQueue: string, killAt: string): ReturnType<typeof startDying> =>
+  startDying(rig, path.join(__dirname, 'worker-main.ts'), { taskQueue, killAt, providerUrl: provider.url });
 
 const DONE = { outcome: 'completed', states: ['completed', 'completed'], requests: [1, 1] } as const;
 const lost = (requests: 0 | 1): object => ({
@@ -79,9 +66,9 @@ test.each(groups)('killed at each moment of a run: %#', async (...group) => {
     const runs = clientOf(rig, taskQueue);
     const prepared = await runs.prepare(draft(1, 1));
     const child = await processWorker(taskQueue, killAt);
-    const exited = once(child, 'exit');
+    const exited = death(child);
     const status = runs.start(prepared, { launchLeaseMs: 15_000 }).then((handle) => authorizeAll(rig, handle));
-    expect(await exited, killAt).toEqual([null, 'SIGKILL']);
+    await exited;
     await worker({ taskQueue });
     const { outcome, jobs } = await status;
     const planned = plannedJobs(prepared.run);
