@@ -47,7 +47,7 @@ export interface InboxParts {
   readonly limit: number;
 }
 
-type Env = { Variables: { visit: string; reviewer: Reviewer | null } };
+type Env = { Variables: { visit: string; fresh: boolean; reviewer: Reviewer | null } };
 type Ctx = Context<Env>;
 
 const EVERY_MS = 1_000;
@@ -91,13 +91,17 @@ export function inboxApp(parts: InboxParts): Hono<Env> {
   const viewerOf = (c: Ctx): Viewer => ({
     reviewer: c.var.reviewer,
     formToken: visitors.formToken(c.var.visit),
+    instance: visitors.instance,
     canSignIn: parts.reviewers !== null,
   });
-  const show = (c: Ctx, page: Page, status: 200 | 400 | 403 | 404 | 409 | 502 = 200): Response | Promise<Response> =>
-    c.html(layout(page, viewerOf(c)), status);
   const setVisit = (c: Ctx, id: string): void => {
     const secure = origins[0].startsWith('https:');
     setCookie(c, cookie, visitors.cookieOf(id), { httpOnly: true, sameSite: 'Strict', path: '/', secure });
+  };
+  const show = (c: Ctx, page: Page, status: 200 | 400 | 403 | 404 | 409 | 502 = 200): Response | Promise<Response> => {
+    // With the page whose forms are bound to it, and with nothing else that is asked for at the same time.
+    if (c.var.fresh) setVisit(c, c.var.visit);
+    return c.html(layout(page, viewerOf(c)), status);
   };
   /** One whose key was revoked, or who is nobody's any more, is signed in no longer. */
   const isStillReviewer = async ({ kid, person }: Reviewer): Promise<boolean> => {
@@ -134,7 +138,7 @@ export function inboxApp(parts: InboxParts): Hono<Env> {
   app.use(async (c, next) => {
     const { id, fresh } = visitors.idOf(getCookie(c, cookie));
     c.set('visit', id);
-    if (fresh) setVisit(c, id);
+    c.set('fresh', fresh);
     const known = visitors.reviewer(id);
     const token = provider === null ? null : await provider.reviewerOf(peerOf(c), (name) => c.req.header(name));
     const reviewer = known ?? token;

@@ -31,6 +31,8 @@ export interface InboxOptions {
 
 export interface Inbox {
   readonly origin: string;
+  /** Where it listens. */
+  readonly port: number;
   close(): Promise<void>;
 }
 
@@ -42,7 +44,8 @@ export async function startInbox(options: InboxOptions): Promise<Inbox> {
   server.headersTimeout = 10_000;
   server.requestTimeout = 30_000;
   await listening(server, port, host);
-  const origins = originsOf(options.origin, host, (server.address() as AddressInfo).port);
+  const bound = (server.address() as AddressInfo).port;
+  const origins = originsOf(options.origin, host, bound);
   const app = inboxApp({
     service,
     journal: options.journal ?? null,
@@ -58,6 +61,7 @@ export async function startInbox(options: InboxOptions): Promise<Inbox> {
   server.on('request', getRequestListener(app.fetch));
   return {
     origin: origins[0],
+    port: bound,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

@@ -25,6 +25,8 @@ interface Visit {
 }
 
 export class Visitors {
+  /** Names this process: whoever was signed in to another one is not known here. */
+  readonly instance = randomBytes(8).toString('hex');
   private readonly secret = randomBytes(32);
   private readonly visits = new Map<string, Visit>();
   private readonly nonces = new Map<string, Map<string, number>>();

@@ -39,9 +39,7 @@ export function answerOf({ out }: Ran): JsonAnswer {
 /** Builds what would be published, as far as it is not built yet. */
 export function builtProgram(): string {
   const program = path.join(root, 'lib/cli/main.js');
-  spawnSync(process.execPath, [path.join(root, 'node_modules/typescript/bin/tsc'), '-b', 'tsconfig.build.json'], {
-    cwd: root,
-  });
+  spawnSync('npm', ['run', '--silent', 'build'], { cwd: root });
   if (!existsSync(program)) throw new Error('the program was not built');
   return program;
 }
@@ -51,6 +49,8 @@ export interface RunningProgram {
   readonly ended: Promise<Ran>;
   /** Resolves when standard output has shown this text. */
   shown(text: string): Promise<void>;
+  /** What standard output has shown so far. */
+  output(): string;
 }
 
 export function startProgram(
@@ -83,5 +83,5 @@ export function startProgram(
       void ended.then(() => reject(new Error(`ended without showing "${text}": ${out}${err}`)));
       look();
     });
-  return { child, ended, shown };
+  return { child, ended, shown, output: () => out };
 }

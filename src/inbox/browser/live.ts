@@ -3,13 +3,15 @@
  * selection, place and what was typed stay; while nobody answers, everything stays as it was, and the page says so.
  */
 import { byId, say } from './page-parts';
-import { fetchPage } from './server';
+import { adoptToken, fetchPage } from './server';
 
 type Listener = (fresh: Document) => void;
 
 export interface LivePage {
   /** Calls `listener` after each exchange, with the page as it was fetched. */
   onChange(listener: Listener): void;
+  /** Fetches the page, and exchanges what has changed. */
+  refresh(): Promise<void>;
 }
 
 /** What the inbox said last of each part, before any script of ours touched it. */
@@ -21,14 +23,8 @@ export function keepLive(): LivePage {
   const listeners: Listener[] = [];
   for (const part of partsOf(document)) remember(part);
   const path = document.body.dataset['live'] ?? '';
-  if (path !== '') follow(path, listeners);
-  return { onChange: (listener) => void listeners.push(listener) };
-}
-
-function follow(path: string, listeners: readonly Listener[]): void {
   let fetching = false;
   let again = false;
-  let lostAt: number | null = null;
   const refresh = async (): Promise<void> => {
     again = fetching;
     if (fetching) return;
@@ -39,8 +35,14 @@ function follow(path: string, listeners: readonly Listener[]): void {
       for (const listener of listeners) listener(fresh);
     }
     fetching = false;
-    if (again) void refresh();
+    if (again) await refresh();
   };
+  if (path !== '') follow(path, refresh);
+  return { onChange: (listener) => void listeners.push(listener), refresh };
+}
+
+function follow(path: string, refresh: () => Promise<void>): void {
+  let lostAt: number | null = null;
   const source = new EventSource(path);
   source.addEventListener('message', () => void refresh());
   source.addEventListener('open', () => {
@@ -53,13 +55,11 @@ function follow(path: string, listeners: readonly Listener[]): void {
     setTimeout(() => {
       if (lostAt !== since) return;
       connectionSays(`The inbox does not answer. This is what was known at ${new Date(since).toLocaleTimeString()}.`);
+      // After an answer that is no stream a browser gives up; we do not.
+      if (source.readyState !== EventSource.CLOSED) return;
+      lostAt = null;
+      follow(path, refresh);
     }, SILENT_MS);
-    // After an answer that is no stream a browser gives up; we do not.
-    if (source.readyState === EventSource.CLOSED) {
-      setTimeout(() => {
-        if (lostAt === since) follow(path, listeners);
-      }, SILENT_MS);
-    }
   });
 }
 
@@ -69,12 +69,7 @@ function connectionSays(text: string): void {
 }
 
 function exchange(fresh: Document): void {
-  const token = fresh.querySelector<HTMLMetaElement>('meta[name=form-token]')?.content;
-  const meta = document.querySelector<HTMLMetaElement>('meta[name=form-token]');
-  if (token !== undefined && meta !== null) {
-    meta.content = token;
-    for (const input of document.querySelectorAll<HTMLInputElement>('input[name=form_token]')) input.value = token;
-  }
+  adoptToken(fresh);
   for (const part of partsOf(document)) {
     const now = part.id === '' ? null : fresh.getElementById(part.id);
     if (now === null) continue;
@@ -83,30 +78,31 @@ function exchange(fresh: Document): void {
   }
 }
 
-/** Rows keep their place among the others by their ids; one that has not changed is not touched. */
+/** A row keeps its place among the others by its id; one that has not changed, and stands where it should, is not touched. */
 function exchangeRows(part: HTMLElement, now: HTMLElement): void {
+  const fresh = [...now.children] as HTMLElement[];
   const present = new Map([...part.children].map((row) => [row.id, row as HTMLElement]));
+  const focused = document.activeElement?.closest('tr')?.id ?? '';
+  const kept = new Set(fresh.map(({ id }) => id));
+  for (const [id, row] of present) if (!kept.has(id)) row.remove();
   let next = part.firstElementChild;
-  for (const row of [...now.children] as HTMLElement[]) {
+  for (const row of fresh) {
     const known = present.get(row.id);
-    present.delete(row.id);
-    if (known !== undefined && served.get(known) === row.outerHTML) {
-      if (known === next) next = next.nextElementSibling;
-      else part.insertBefore(known, next);
-      continue;
+    const changed = known === undefined || served.get(known) !== row.outerHTML;
+    const shown = changed ? adopted(row) : known;
+    if (changed) shown.classList.add('changed');
+    if (known === next && next !== null) {
+      next = next.nextElementSibling;
+      if (changed) known?.replaceWith(shown);
+    } else {
+      if (changed) known?.remove();
+      part.insertBefore(shown, next);
     }
-    const made = adopted(row);
-    if (known === undefined) part.insertBefore(made, next);
-    else {
-      const focused = known.contains(document.activeElement);
-      if (known === next) next = next.nextElementSibling;
-      known.replaceWith(made);
-      if (made.nextElementSibling !== next) part.insertBefore(made, next);
-      if (focused) made.querySelector<HTMLElement>('a')?.focus();
-    }
-    made.classList.add('changed');
   }
-  for (const gone of present.values()) gone.remove();
+  // What was moved or exchanged has lost the focus.
+  if (focused !== '' && document.activeElement === document.body) {
+    byId(focused)?.querySelector('a')?.focus({ preventScroll: true });
+  }
 }
 
 function replace(part: HTMLElement, now: HTMLElement): void {

@@ -4,11 +4,12 @@ import { showChain } from './chain';
 import { checkContents } from './contents';
 import { filterItems } from './filter';
 import { keepLive } from './live';
-import { signInWithOwnKey } from './sign-in';
+import { signInWithOwnKey, staySignedIn } from './sign-in';
 
 document.documentElement.classList.add('scripted');
 const live = keepLive();
 filterItems(live);
+staySignedIn(live);
 checkContents();
 void showChain(live);
 void signInWithOwnKey();

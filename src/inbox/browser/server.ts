@@ -16,16 +16,38 @@ const AWAY: Answered = {
 
 export async function post(path: string, fields: Readonly<Record<string, string>>): Promise<Answered> {
   try {
-    const response = await fetch(path, {
-      method: 'POST',
-      headers: { accept: 'application/json', 'x-form-token': formToken() },
-      body: new URLSearchParams(fields),
-    });
-    const answer = (await response.json()) as Partial<Answered>;
-    return { message: '', ...answer, ok: answer.ok === true };
+    const answer = await posted(path, fields);
+    if (answer.code !== 'form_stale') return answer;
+    // The inbox was started anew, or another page of ours began another visit: its forms have a new token.
+    adoptToken(await fetchPage(location.pathname));
+    return await posted(path, fields);
   } catch {
     return AWAY;
   }
+}
+
+async function posted(path: string, fields: Readonly<Record<string, string>>): Promise<Answered> {
+  const response = await fetch(path, {
+    method: 'POST',
+    headers: { accept: 'application/json', 'x-form-token': metaOf(document, 'form-token') },
+    body: new URLSearchParams(fields),
+  });
+  const answer = (await response.json()) as Partial<Answered>;
+  return { message: '', ...answer, ok: answer.ok === true };
+}
+
+/** What a page says of itself in its head. */
+export function metaOf(page: Document, name: 'form-token' | 'instance'): string {
+  return page.querySelector<HTMLMetaElement>(`meta[name=${name}]`)?.content ?? '';
+}
+
+/** Takes over what the forms of a page that was fetched must bring back. */
+export function adoptToken(fresh: Document | null): void {
+  const token = fresh === null ? '' : metaOf(fresh, 'form-token');
+  const meta = document.querySelector<HTMLMetaElement>('meta[name=form-token]');
+  if (token === '' || meta === null) return;
+  meta.content = token;
+  for (const input of document.querySelectorAll<HTMLInputElement>('input[name=form_token]')) input.value = token;
 }
 
 /** This page as it is now; null when it cannot be had. */
@@ -43,10 +65,6 @@ export async function fetchJson(path: string): Promise<unknown> {
   const response = await fetch(path, { headers: { accept: 'application/json' } });
   if (!response.ok) throw new Error(`the inbox answered ${response.status}`);
   return response.json();
-}
-
-function formToken(): string {
-  return document.querySelector<HTMLMetaElement>('meta[name=form-token]')?.content ?? '';
 }
 
 interface Policies {

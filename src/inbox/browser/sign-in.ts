@@ -1,7 +1,8 @@
 /** Signing in with the key in this browser, and making it known. Invariant: it signs the one statement that the page came with. */
 import { byId, partOf, say } from './page-parts';
 import { makeOwnKey, ownKey, type OwnKey } from './own-key';
-import { post } from './server';
+import { adoptToken, fetchPage, metaOf, post } from './server';
+import type { LivePage } from './live';
 
 export async function signInWithOwnKey(): Promise<void> {
   const place = byId('own-key');
@@ -36,6 +37,32 @@ export async function signInWithOwnKey(): Promise<void> {
   });
   key = await ownKey().catch(() => null);
   show();
+}
+
+/**
+ * An inbox that was started anew knows nobody. Whoever was signed in here, and has not signed out, is signed in again by the key in this
+ * browser, so that a page stays what it was.
+ */
+export function staySignedIn(live: LivePage): void {
+  const isSignedIn = (page: Document): boolean => page.querySelector('#who form') !== null;
+  let instance = metaOf(document, 'instance');
+  let signedIn = isSignedIn(document);
+  live.onChange((fresh) => {
+    const anew = metaOf(fresh, 'instance') !== instance;
+    const lost = anew && signedIn && !isSignedIn(fresh);
+    instance = metaOf(fresh, 'instance');
+    signedIn = isSignedIn(fresh);
+    if (lost) void signInAgain().then((done) => (done ? live.refresh() : undefined));
+  });
+}
+
+async function signInAgain(): Promise<boolean> {
+  const key = await ownKey().catch(() => null);
+  const page = key === null ? null : await fetchPage('/sign-in');
+  const statement = page?.getElementById('own-key')?.dataset['statement'];
+  if (key === null || page === null || statement === undefined) return false;
+  adoptToken(page);
+  return (await post('/sign-in', { receipt: await key.sign(statement) })).ok;
 }
 
 /** Whoever keeps the reviewers' keys fills in the last two. */

@@ -28,7 +28,7 @@ const PLACE = /\/lineage-([0-9]{4,})\/checkpoint-([0-9]{20})\.json$/;
 
 export async function verdictOf(run: SentRun): Promise<Verdict> {
   const findings = new Findings(true);
-  const whole = { journalId: run.journal_id, claimOf: null };
+  const whole = { journalId: run.journal_id, claimOf: null, heard: () => undefined };
   const report = await verifyRun(entriesView(run), findings, run.run_id, run.run_id, whole);
   const { kept } = findings;
   const ends = new Map(

@@ -9,6 +9,8 @@ import { html, type Html } from './template';
 export interface Viewer {
   readonly reviewer: Reviewer | null;
   readonly formToken: string;
+  /** The process that answers. */
+  readonly instance: string;
   /** Whether reviewers can sign in here at all. */
   readonly canSignIn: boolean;
 }
@@ -28,6 +30,7 @@ export function layout({ title, main, live }: Page, viewer: Viewer): Html {
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
         <meta name="form-token" content="${viewer.formToken}" />
+        <meta name="instance" content="${viewer.instance}" />
         <title>${title} – Countersign</title>
         <link rel="icon" href="/icon.svg" type="image/svg+xml" />
         <link rel="stylesheet" href="/style.css" />
