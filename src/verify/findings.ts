@@ -82,6 +82,15 @@ export const FINDINGS = {
     says: 'heads that the log holds stand in another order, in this lineage or in the log',
   },
   job_invalid: { fails: 'always', says: 'the record of a launch is not one, or does not fit the others of its job' },
+  lifecycle_invalid: {
+    fails: 'always',
+    says: 'the history of a verification run is cut, or could not have come about, or is not what stands beside it',
+  },
+  capture_invalid: { fails: 'always', says: 'the record of a used capture is unreadable, misnamed or missing' },
+  lifecycle_unwitnessed: {
+    fails: 'strict',
+    says: 'no files of the job uphold what the history says of it, as where the history was imported',
+  },
   checkpoint_unjustified: { fails: 'strict', says: 'no stored witness, and no plan, derives this checkpoint' },
   witness_missing: { fails: 'strict', says: 'no witness is stored for this checkpoint' },
   not_canonical: { fails: 'strict', says: 'the file does not hold the canonical bytes of its record' },

@@ -15,7 +15,9 @@ import { rememberChain, type ChainDigests } from './chain-digests';
 import { contradictions } from './claims';
 import { firstDifference } from './difference';
 import { Findings, type Divergence } from './findings';
+import { LIFECYCLE_FOLDER } from '../activities/run-files';
 import { readJobs } from './jobs';
+import { readLifecycle, type LifecycleSummary } from './lifecycle';
 import { verifyLineage, type LineageReport, type LinkCheck } from './lineage';
 import { readReceipts, type ClaimOf, type RunReceipts } from './receipts';
 import { SlotHeads, readEffectSlots, readEpochs, readSlots } from './slots';
@@ -34,6 +36,8 @@ export interface RunReport {
   readonly receipts: number;
   /** Authorized launches. */
   readonly jobs: number;
+  /** Records of a verification run. */
+  readonly records: number;
 }
 
 const LINEAGE = /^lineage-([0-9]{4,})$/;
@@ -46,6 +50,7 @@ const PARTS: Readonly<Record<string, EntryKind>> = {
   resolutions: 'directory',
   lineages: 'directory',
   jobs: 'directory',
+  lifecycle: 'directory',
 };
 const PLAN_FORMAT = {
   read: (bytes: Uint8Array) => parseRecord(bytes, 'plan', planFromRecord),
@@ -53,22 +58,37 @@ const PLAN_FORMAT = {
 };
 
 /** A run by itself: nothing says which journal it is of, nor which nonces were claimed. */
-const NO_JOURNAL = { journalId: null, claimOf: null };
+const NO_JOURNAL: Whole = { journalId: null, claimOf: null, heard: () => undefined };
+
+/** The journal that a run is of. */
+interface Whole {
+  readonly journalId: string | null;
+  readonly claimOf: ClaimOf | null;
+  /** Hears of every verification run. */
+  readonly heard: (summary: LifecycleSummary) => void;
+}
 
 export function looksLikeRun(entries: readonly Entry[]): boolean {
   return entries.some(({ name }) => name in PARTS || LINEAGE.test(name));
 }
 
-/** A run that launches and carries no plan. */
-function isOfJobsOnly(entries: readonly Entry[]): boolean {
-  return entries.length > 0 && entries.every(({ name, kind }) => name === 'jobs' && kind === 'directory');
+const WITHOUT_PLAN: readonly string[] = ['jobs', LIFECYCLE_FOLDER];
+
+/** A run that launches or verifies, and carries no plan. */
+function hasNoPlan(entries: readonly Entry[]): boolean {
+  return entries.length > 0 && entries.every(({ name, kind }) => WITHOUT_PLAN.includes(name) && kind === 'directory');
 }
 
-function jobsReport(folder: string, runId: string | null, jobs: number, valid: boolean): RunReport {
+function reportWithoutPlan(
+  folder: string,
+  runId: string | null,
+  counts: Pick<RunReport, 'jobs' | 'records'>,
+  valid: boolean,
+): RunReport {
   const slots = { begun: 0, closed: 0, ended: 0 };
   const path = folder === '' ? '.' : folder;
   const none = { planDigest: null, lineages: [], epochs: 0, slots, receipts: 0 };
-  return { ...none, path, runId, valid, justified: true, jobs };
+  return { ...none, path, runId, valid, justified: true, ...counts };
 }
 
 export async function verifyRun(
@@ -76,13 +96,16 @@ export async function verifyRun(
   findings: Findings,
   folder: string,
   expectedRunId: string | null,
-  whole: { readonly journalId: string | null; readonly claimOf: ClaimOf | null } = NO_JOURNAL,
+  whole: Whole = NO_JOURNAL,
   chains: ChainDigests | null = null,
 ): Promise<RunReport> {
   const faultsBefore = findings.faults;
   const entries = (await view.list(folder)) ?? [];
+  const lifecycle = await readLifecycle(view, findings, folder, whole.journalId, expectedRunId);
+  if (lifecycle !== null) whole.heard(lifecycle);
   const jobs = await readJobs(view, findings, joined(folder, 'jobs'), expectedRunId, whole.claimOf);
-  if (isOfJobsOnly(entries)) return jobsReport(folder, expectedRunId, jobs, findings.faults === faultsBefore);
+  const counts = { jobs, records: lifecycle?.records ?? 0 };
+  if (hasNoPlan(entries)) return reportWithoutPlan(folder, expectedRunId, counts, findings.faults === faultsBefore);
   const plan = await readPlan(view, findings, folder, entries, expectedRunId);
   const effects = plan === null ? null : effectRecords(plan);
   // Slots first: whatever a slot names was there before it, so a plan that runs meanwhile is not suspected.
@@ -121,7 +144,7 @@ export async function verifyRun(
       ended: all.filter(({ end }) => end !== null).length,
     },
     receipts: receipts.count,
-    jobs,
+    ...counts,
   };
 }
 

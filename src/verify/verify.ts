@@ -9,7 +9,9 @@ import { compareAnchors, type AnchorCheck, type AnchorReport } from './anchors';
 import { ChainDigests } from './chain-digests';
 import { Findings, type Finding } from './findings';
 import { compareHistories, type GivenHistory, type HistoryReport } from './histories';
+import type { LifecycleSummary } from './lifecycle';
 import { verifyLineage, type LineageReport } from './lineage';
+import { CAPTURES, checkCaptures, checkRechecks } from './rechecks';
 import { looksLikeRun, verifyRun, type RunReport } from './run';
 import { readClaims, type ClaimOf } from './receipts';
 import { joined, readRecord, type Entry, type JournalView } from './view';
@@ -68,6 +70,7 @@ export async function verifyJournal(view: JournalView, options: VerifyOptions = 
   let journalId: string | null = null;
   let claimOf: ClaimOf | null = null;
   const runs: RunReport[] = [];
+  const lifecycles: LifecycleSummary[] = [];
   const chains = options.anchor === undefined ? null : new ChainDigests();
   let lineage: LineageReport | null = null;
   switch (kind) {
@@ -75,8 +78,11 @@ export async function verifyJournal(view: JournalView, options: VerifyOptions = 
       journalId = await verifyTop(view, findings, entries ?? []);
       claimOf = await readClaims(view, findings);
       for (const name of runNames(entries ?? [])) {
-        runs.push(await verifyRun(view, findings, name, name, { journalId, claimOf }, chains));
+        const whole = { journalId, claimOf, heard: (summary: LifecycleSummary) => void lifecycles.push(summary) };
+        runs.push(await verifyRun(view, findings, name, name, whole, chains));
       }
+      await checkRechecks(view, findings, journalId, lifecycles);
+      await checkCaptures(view, findings, lifecycles);
       break;
     case 'run':
       runs.push(await verifyRun(view, findings, '', null, undefined, chains));
@@ -148,7 +154,7 @@ async function verifyTop(view: JournalView, findings: Findings, entries: readonl
       for (const { name } of (await view.list(TEMPORARIES)) ?? []) {
         findings.add('leftover_temporary', joined(TEMPORARIES, name));
       }
-    } else if (entry.kind !== 'directory' || !(isRunId(entry.name) || entry.name === CLAIMS)) {
+    } else if (entry.kind !== 'directory' || !(isRunId(entry.name) || [CLAIMS, CAPTURES].includes(entry.name))) {
       findings.add('entry_unexpected', entry.name);
     }
   }

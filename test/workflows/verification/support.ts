@@ -6,28 +6,19 @@ import { randomBytes } from 'node:crypto';
 import path from 'node:path';
 import type { CheckDefinition, LauncherDefinition } from '../../../src';
 import { modelLauncher } from '../../../src/adapters/launchers';
-import {
-  VerificationClient,
-  type CheckDraft,
-  type LaunchedExecutor,
-  type RunDraft,
-  type RunStatus,
-  type VerificationHandle,
-  type WantedReceipt,
-} from '../../../src/client';
+import { VerificationClient, type RunStatus, type VerificationHandle, type WantedReceipt } from '../../../src/client';
 import { jobWorkflowId } from '../../../src/rules/launches/job-order';
 import { signReceipt } from '../../../src/rules/receipts/jws';
 import { launchClaimsFromRecord, type LaunchClaims } from '../../../src/rules/receipts/launch-claims';
 import type { LifecycleRecord } from '../../../src/rules/verification/lifecycle-record';
 import { LifecycleReader, LifecycleWriter } from '../../../src/rules/verification/lifecycle-stream';
-import { APPROVER, personOf, signer } from '../../rules/receipts/support';
+import { APPROVER, signer } from '../../rules/receipts/support';
+import { MODEL, PROVIDER } from './drafts';
 import type { Rig } from '../../support/rig';
 import { TestReviewers } from '../../support/reviewers';
 
 export const WORKFLOWS = path.join(__dirname, 'workflows.ts');
-export const PROVIDER = 'example.org/model';
-export const MODEL = 'model-1';
-export const ANN = personOf('ann');
+export { ANN, COORDINATOR, draft, local, MODEL, PROVIDER, specialist } from './drafts';
 
 export const reviewers = new TestReviewers();
 
@@ -78,44 +69,6 @@ export const checks: readonly CheckDefinition[] = [
     },
   },
 ];
-
-const LAUNCHED: LaunchedExecutor = {
-  mode: 'launched',
-  binding: 'style',
-  provider: PROVIDER,
-  model: MODEL,
-  contentBoundary: 'captured_target_only',
-  costCeiling: 5,
-};
-export const COORDINATOR: LaunchedExecutor = { ...LAUNCHED, binding: 'coordinate', contentBoundary: 'whole_context' };
-
-export const local = (number: number, most = 3): CheckDraft => ({
-  ...{ criterion: `length-${number}`, check: 'words', binding: 'words', configuration: { most } },
-});
-export const specialist = (number: number): CheckDraft => ({
-  ...{ criterion: `style-${number}`, check: 'style', binding: 'style', configuration: { rule: number } },
-});
-
-/** `locals` checks in the worker, `specialists` launched ones, and the coordinator where anything is launched. */
-export function draft(locals: number, specialists: number, more: Partial<RunDraft> = {}): RunDraft {
-  const all = [
-    ...Array.from({ length: locals }, (_, index) => local(index)),
-    ...Array.from({ length: specialists }, (_, index) => specialist(index)),
-  ];
-  return {
-    person: ANN,
-    goal: 'plain words',
-    protectedIntent: 'the figures',
-    capture: { source: 'documents/one', content: 'All of a text.', target: 'planted text', reference: 'section-2' },
-    checks: all,
-    executors: [
-      ...(locals === 0 ? [] : [{ mode: 'in_process' as const, binding: 'words' }]),
-      ...(specialists === 0 ? [] : [LAUNCHED]),
-    ],
-    ...(specialists === 0 ? {} : { coordinator: COORDINATOR }),
-    ...more,
-  };
-}
 
 export function clientOf(rig: Rig, taskQueue = rig.taskQueue): VerificationClient {
   return new VerificationClient({ client: rig.client, store: rig.journal, contents: rig.contents, taskQueue });
