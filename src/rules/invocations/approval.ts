@@ -3,6 +3,7 @@
  * decide, never the one who asked; a rejection ends it; at its very expiry it takes no vote any more; what is closed stays as it is;
  * and it is about the arguments that were shown, so other arguments are another question.
  */
+import type { Dict } from '../fields';
 import { canonicalJson, sha256Hex } from '../recovery';
 import type { SessionLimit, Trigger } from './vocabulary';
 
@@ -78,18 +79,15 @@ export interface Ballot extends Vote {
   readonly argsDigest: string | null;
 }
 
-/** Of each subject the first question is 1, the next that is asked about it 2, and so on. */
+/** Of each subject the first question is 1, the next that a rule asks about it 2, and so on. */
 export function approvalIdOf(session: string, subject: ApprovalSubject, question: number): string {
   const { callId, argsDigest, limit } = subject;
-  const identity = {
-    domain: 'countersign.approval.v1',
-    session,
-    call_id: callId,
-    args_digest: argsDigest,
-    limit,
-    question,
-  };
-  return `apr_${sha256Hex(canonicalJson(identity)).slice(0, 32)}`;
+  return named({ session, call_id: callId, args_digest: argsDigest, limit, question });
+}
+
+/** The question that follows one that nobody answered. */
+export function nextApprovalId(approvalId: string): string {
+  return named({ after: approvalId });
 }
 
 export function isApprovalId(value: unknown): value is string {
@@ -136,6 +134,11 @@ export function castVote(approval: Approval, ballot: Ballot): VoteStep {
   return { verdict: 'moved', approval: { ...approval, votes, status: decided(votes, approval.approvals) } };
 }
 
+/** It went on to others, and they have not been asked yet. */
+export function isUnfollowed({ approvalId, status }: Approval, approvals: readonly Approval[]): boolean {
+  return status === 'escalated' && !approvals.some(({ after }) => after === approvalId);
+}
+
 /** What the clock makes of a question that is still open. */
 export type Timeout =
   | { readonly becomes: 'pending' }
@@ -143,8 +146,7 @@ export type Timeout =
   | { readonly becomes: 'approved' | 'expired'; readonly approval: Approval }
   | { readonly becomes: 'escalated'; readonly approval: Approval; readonly next: Approval };
 
-/** `question`: the number of the next one about the same subject. */
-export function expireApproval(approval: Approval, session: string, question: number, at: number): Timeout {
+export function expireApproval(approval: Approval, at: number): Timeout {
   if (approval.status !== 'pending' || !isOverdue(approval, at)) return { becomes: 'pending' };
   const { onTimeout, depth } = approval;
   if (onTimeout === 'allow') return { becomes: 'approved', approval: { ...approval, status: 'approved' } };
@@ -154,7 +156,7 @@ export function expireApproval(approval: Approval, session: string, question: nu
   }
   const next: Approval = {
     ...approval,
-    approvalId: approvalIdOf(session, approval, question),
+    approvalId: nextApprovalId(approval.approvalId),
     route,
     onTimeout: others.length === 0 ? 'deny' : { escalate: others },
     expiresAt: approval.expiryMs === null ? null : at + approval.expiryMs,
@@ -169,4 +171,8 @@ export function expireApproval(approval: Approval, session: string, question: nu
 function decided(votes: readonly Vote[], needed: number): ApprovalStatus {
   if (votes.some(({ decision }) => decision === 'reject')) return 'denied';
   return votes.length >= needed ? 'approved' : 'pending';
+}
+
+function named(identity: Dict): string {
+  return `apr_${sha256Hex(canonicalJson({ domain: 'countersign.approval.v1', ...identity })).slice(0, 32)}`;
 }

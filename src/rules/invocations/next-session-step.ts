@@ -3,6 +3,7 @@
  * answered already; each call goes on by its own, whatever the others wait for; when the session is to be cancelled, nothing is
  * dispatched any more.
  */
+import { isUnfollowed, type Approval, type ApprovalStatus } from './approval';
 import { CLASS_TABLE } from './class-table';
 import type { Invocation } from './invocation';
 import { limitReached } from './limits';
@@ -17,6 +18,12 @@ export type CallAction =
   | 'enqueue'
   /** People are asked: keep every question open, each with its own expiry. */
   | 'wait_for_people'
+  /** A question has gone on to others, who have not been asked yet. */
+  | 'ask_next'
+  /** People have said yes: send it to its queue. */
+  | 'send_approved'
+  /** People have said no, or nothing in time: it fails, and where the rule says so the session with it. */
+  | 'reject'
   /** A worker may have had it. Drive it on: the same call again, in its next slot. */
   | 'resend'
   /** A worker may have had it. Ask the sink after the settle time; what that does not prove is a question to a person. */
@@ -43,10 +50,11 @@ export type SessionStep =
   | { readonly does: 'cancel' }
   | { readonly does: 'nothing' };
 
-const GOES_ON: Record<InvocationStatus, (call: Invocation) => CallAction | null> = {
-  pending: () => 'begin',
+const GOES_ON: Record<InvocationStatus, (call: Invocation, view: SessionView) => CallAction | null> = {
+  // What names no tool has nowhere to go.
+  pending: ({ runId }) => (runId === null ? 'give_up' : 'begin'),
   queued: () => 'enqueue',
-  awaiting_approval: () => 'wait_for_people',
+  awaiting_approval: ({ callId }, view) => afterQuestions(view.approvalsOf(callId)),
   dispatched: ({ sideEffect }) => (CLASS_TABLE.outcome_unknown[sideEffect] === 'resend' ? 'resend' : 'look_up'),
   indeterminate: () => 'keep_review',
   succeeded: () => null,
@@ -73,7 +81,7 @@ export function nextSessionStep(view: SessionView, now: number, cancelling = fal
   }
   const indexes = view.unrequested;
   if (indexes.length > 0) return { does: 'request_calls', indexes };
-  const calls = actionsOf(view, (call) => GOES_ON[call.status](call));
+  const calls = actionsOf(view, (call) => GOES_ON[call.status](call, view));
   if (calls.length > 0) return { does: 'go_on', calls };
   if (view.status === 'awaiting_approval') return { does: 'wait_for_people' };
   if (view.status === 'awaiting_input') return { does: 'wait_for_input' };
@@ -81,6 +89,14 @@ export function nextSessionStep(view: SessionView, now: number, cancelling = fal
   const limit = limitReached(view, now);
   if (limit !== null) return { does: 'limit', limit };
   return { does: 'ask_model', turn: view.turn, round: (view.round?.round ?? 0) + 1 };
+}
+
+/** One refusal is enough; and every question must have been answered, by those to whom it went on. */
+function afterQuestions(approvals: readonly Approval[]): CallAction {
+  const has = (status: ApprovalStatus): boolean => approvals.some((approval) => approval.status === status);
+  if (has('denied') || has('expired')) return 'reject';
+  if (approvals.some((approval) => isUnfollowed(approval, approvals))) return 'ask_next';
+  return has('pending') ? 'wait_for_people' : 'send_approved';
 }
 
 function actionsOf(

@@ -3,7 +3,7 @@
  * was read of a log makes one session; its status follows from its messages, calls and approvals, and is written nowhere.
  */
 import { Refusal } from '../refusal';
-import { castVote, expireApproval, isOverdue, type Approval } from './approval';
+import { castVote, expireApproval, isOverdue, isUnfollowed, nextApprovalId, type Approval } from './approval';
 import { stepInvocation, type Invocation, type InvocationCommand } from './invocation';
 import { callIdOf, callPlace, callRunId, isToolName } from './names';
 import type { AskedCall, SessionBodies, SessionEvent } from './session-event';
@@ -228,7 +228,7 @@ const RULES: Rules = {
   'approval.required': (view, { approval }) => {
     const { approvalId, callId, argsDigest, after } = approval;
     if (view.approvals.has(approvalId)) refuse('asks again what was asked already', 'approval_id');
-    if (after !== null && view.approvals.get(after)?.status !== 'escalated') {
+    if (after !== null && (view.approvals.get(after)?.status !== 'escalated' || approvalId !== nextApprovalId(after))) {
       refuse('follows a question that was not escalated', 'after');
     }
     if (callId !== null) {
@@ -257,14 +257,14 @@ const RULES: Rules = {
   },
   'approval.escalated': (view, { approvalId, next }, at) => {
     const approval = approvalOf(view, approvalId);
-    const timeout = expireApproval(approval, view.sessionId, view.questionsAbout(approval) + 1, at);
+    const timeout = expireApproval(approval, at);
     if (timeout.becomes !== 'escalated') refuse('asks others before its time, or where no rule says so', 'approval_id');
     if (timeout.next.approvalId !== next) refuse('is not the question that follows', 'next');
     view.approvals.set(approvalId, timeout.approval);
   },
   'approval.expired': (view, { approvalId }, at) => {
     const approval = approvalOf(view, approvalId);
-    const timeout = expireApproval(approval, view.sessionId, view.questionsAbout(approval) + 1, at);
+    const timeout = expireApproval(approval, at);
     if (timeout.becomes !== 'expired')
       refuse('expires before its time, or though others are to be asked', 'approval_id');
     view.approvals.set(approvalId, timeout.approval);
@@ -273,12 +273,11 @@ const RULES: Rules = {
 
 /** Whatever people are asked about a call must have been approved before it goes anywhere. */
 function refuseUnapproved(view: SessionView, callId: string): void {
-  const closed = view.approvalsOf(callId).every(({ status }) => status === 'approved' || status === 'escalated');
-  const answered = view.approvalsOf(callId).filter(({ status }) => status === 'escalated');
-  const followed = answered.every(({ approvalId }) =>
-    view.approvalsOf(callId).some(({ after }) => after === approvalId),
-  );
-  if (!closed || !followed) refuse('goes to a worker without the approval that was asked for', 'call_id');
+  const approvals = view.approvalsOf(callId);
+  const answered = approvals.every(({ status }) => status === 'approved' || status === 'escalated');
+  if (!answered || approvals.some((approval) => isUnfollowed(approval, approvals))) {
+    refuse('goes to a worker without the approval that was asked for', 'call_id');
+  }
 }
 
 function approvalOf(view: SessionView, approvalId: string): Approval {
