@@ -19,11 +19,13 @@ import { shownContents } from './contents';
 import { runEntriesText } from './entries';
 import { HEADERS, denied } from './guard';
 import { allItems, type ItemSource, type Listed } from './items';
+import { hexOf, owedRechecks } from './items/rechecks';
 import { Live } from './live';
 import type { IdentityProvider } from './oidc';
 import { frontPage } from './pages/front-page';
 import { layout, messagePage, type Page, type Viewer } from './pages/layout';
 import { planPage } from './pages/plan-page';
+import { recheckPage } from './pages/recheck-page';
 import { signInPage } from './pages/sign-in-page';
 import { ICON, STYLE } from './pages/style';
 import { lookAt, type PlanLook } from './plan-look';
@@ -203,6 +205,12 @@ export function inboxApp(parts: InboxParts): Hono<Env> {
   app.get('/live', (c) =>
     pages.tell(c, list, ({ value, fault }) => JSON.stringify([value, fault, Math.floor(Date.now() / 60_000)])),
   );
+
+  app.get('/rechecks/:intent', async (c) => {
+    const owed = journal === null ? [] : await owedRechecks(journal);
+    const one = owed.find(({ intentId }) => hexOf(intentId) === c.req.param('intent'));
+    return one === undefined ? c.notFound() : show(c, recheckPage(one));
+  });
 
   app.use('/runs/:run/*', async (c, next) => {
     if (!isRunId(c.req.param('run'))) return c.notFound();

@@ -52,7 +52,7 @@ export async function startInbox(options: InboxOptions): Promise<Inbox> {
     contents: options.contents ?? null,
     reviewers: options.reviewers ?? null,
     provider: options.provider ?? null,
-    sources: itemSources(service),
+    sources: itemSources(service, options.journal ?? null),
     assets: options.assets ?? builtAssets(),
     origins,
     open: options.origin === undefined && LOOPBACK.includes(host),

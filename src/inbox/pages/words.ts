@@ -3,6 +3,7 @@ import type { ParkReason } from '../../activities/contract';
 import type { Resolution } from '../../rules/receipts/claims';
 import type { AbsentProof, CommittedProof, Doubt } from '../../rules/sends/proof';
 import type { RecoveryPhase } from '../../rules/recovery';
+import type { ObligationState } from '../../rules/verification/obligations';
 
 export const DOUBT_WORDS: Record<Doubt | 'changed', string> = {
   lookup_failed: 'The sink could not be asked.',
@@ -39,6 +40,12 @@ export const REASON_WORDS: Record<ParkReason, string> = {
   journal_invalid: 'The journal breaks its own rules.',
   content_missing: 'What its effects are about is missing.',
   chain_divergence: 'Two derivations of its chain disagree.',
+};
+
+export const OBLIGATION_WORDS: Record<ObligationState, string> = {
+  user_action_required: 'What was applied has to be checked again; a person must affirm where.',
+  pending_capture: 'What was applied has to be checked again, on a new capture.',
+  fulfilled: 'It was checked again.',
 };
 
 export const RESOLUTION_WORDS: Record<Resolution, string> = {
