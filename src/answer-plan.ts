@@ -15,11 +15,14 @@ export async function askedOf(workflow: WorkflowHandle): Promise<Question | null
 }
 
 export async function answerTo(workflow: WorkflowHandle, door: Answer, token: string): Promise<PlanStatus> {
-  let refusal = await refusalHere(workflow, door, token);
-  if (refusal?.code === 'receipt_unknown_key') {
-    // The key may be newer than what the workers saw last.
-    await workflow.executeUpdate<PlanStatus, []>('reobserve');
-    refusal = await refusalHere(workflow, door, token);
+  const question = await askedOf(workflow);
+  let refusal = refusalHere(question, door, token);
+  if (question !== null && refusal?.code === 'receipt_unknown_key') {
+    // The key may be newer than what the workers saw last. A plan that stands elsewhere by now has been looked at since.
+    await askTo(workflow, 'reobserve', question.headDigest).catch((fault: unknown) => {
+      if (!(fault instanceof Refusal) || fault.code !== 'stale_head') throw fault;
+    });
+    refusal = refusalHere(await askedOf(workflow), door, token);
   }
   if (refusal !== null) throw refusal;
   // Sent again, the same answer is the same Update.
@@ -46,8 +49,7 @@ async function orRefusal(sent: Promise<PlanStatus>): Promise<PlanStatus> {
 }
 
 /** Null when it is admitted, was handed over before, or only the workflow can tell. */
-async function refusalHere(workflow: WorkflowHandle, door: Answer, token: string): Promise<Refusal | null> {
-  const question = await askedOf(workflow);
+function refusalHere(question: Question | null, door: Answer, token: string): Refusal | null {
   if (question === null || question.have.some(({ digest }) => digest === receiptDigest(token))) return null;
   const admission = admitAnswer(token, question, Date.now(), door);
   return admission.ok ? null : admission.refusal;

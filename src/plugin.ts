@@ -198,7 +198,11 @@ export class CountersignPlugin implements WorkerPlugin, BundlerPlugin, ClientPlu
     const { store, contents, development } = this.options;
     if (development === true) await named('journal', () => initJournal(store));
     else if (this.registry.sinks.size > 0) await named('journal', () => new Journal(store).id());
-    if (this.registry.sinks.size > 0) await named('content store', () => contents.read('reachable'));
+    if (this.registry.sinks.size > 0) {
+      await named('content store', () => contents.read('reachable'));
+      await named('journal', async () => store.probe?.());
+      await named('content store', async () => contents.probe?.());
+    }
     for (const sink of this.registry.sinks) await sink.probe?.();
     const closings = await this.listen(worker);
     this.running.add(worker);

@@ -241,6 +241,8 @@ export type CreateOutcome = 'created' | 'identical' | 'conflict';
 export interface Store {
   /** `host`: sound only among processes of one machine. `shared`: sound for every process that reaches it. */
   readonly scope: 'host' | 'shared';
+  /** Start-up self-test, for a store whose server may not keep what a create promises. Throws when it does not. @default none */
+  probe?(): Promise<void>;
   create(path: string, bytes: Uint8Array): Promise<CreateOutcome>;
   /**
    * Like one `create` after the other, for a store that can flush them together: an entry becomes visible only when every one

@@ -6,10 +6,12 @@
  * - each answer gets the code of the table at each door, to the millisecond of its expiry;
  * - a refused answer leaves no entry in the journal, and is nowhere kept by the workflow;
  * - the same answer twice is kept once; its nonce for anything else is a replay;
- * - where nothing is asked, nothing is taken.
+ * - where nothing is asked, nothing is taken;
+ * - the client has the workers look for a key that it does not know, at the head that it was asked about and at no other.
  */
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { type ApplicationFailure } from '@temporalio/common';
+import { WorkflowUpdateFailedError } from '@temporalio/client';
+import { ApplicationFailure } from '@temporalio/common';
 import { answerTo } from '../../src/answer-plan';
 import { questionFromRecord, questionToRecord, type Answer, type Question } from '../../src/rules/receipts/question';
 import { type Refusal } from '../../src/rules/refusal';
@@ -109,6 +111,26 @@ describe.each(Object.keys(DOORS))('at the door of the %s', (name) => {
     expect(people.bench.store.names(`${people.bench.plan.runId}/receipts`)).toHaveLength(1);
   });
 });
+
+it.each([true, false])(
+  'a key that nobody knows is looked for at the head of the question (moved on: %s)',
+  async (movedOn) => {
+    const { people, question } = await asking();
+    const unknown = CASES.find(({ code }) => code === 'receipt_unknown_key')?.token(question, people.now) as string;
+    const sent: unknown[] = [];
+    const stale = ApplicationFailure.nonRetryable('the plan has moved on', 'stale_head');
+    const workflow = {
+      query: () => Promise.resolve(questionToRecord(question)),
+      executeUpdate: async (name: string, { args }: { args: unknown[] }) => {
+        sent.push([name, ...args]);
+        if (movedOn) throw new WorkflowUpdateFailedError('refused', stale);
+      },
+    };
+    const answered = answerTo(workflow as never, 'approve', unknown);
+    await expect(answered).rejects.toMatchObject({ code: 'receipt_unknown_key' });
+    expect(sent).toEqual([['reobserve', question.headDigest]]);
+  },
+);
 
 describe('where nothing is asked', () => {
   it('a workflow takes nothing, and says why', () => {

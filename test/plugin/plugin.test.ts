@@ -5,7 +5,7 @@
  * - the user's activities and interceptors, of every kind, go on working; a bundle made with or without the plugin does, too;
  * - the grace time of a shutdown is raised to the longest deadline and never lowered; heartbeats are never held back longer
  *   than a second;
- * - a sink that fails its start-up test stops the worker with its own sentence, before any task is taken.
+ * - a sink or a store that fails its start-up test stops the worker with its own sentence, before any task is taken.
  */
 import { execFile } from 'node:child_process';
 import { cp, mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises';
@@ -23,6 +23,7 @@ import { describe, expect, test } from 'vitest';
 import { fileStore } from '../../src/adapters/stores';
 import { DRIVE_ACTIVITY } from '../../src/activities/contract';
 import { PlanClient } from '../../src/client';
+import { StoreError } from '../../src/ports';
 import { refuseTwoSdkCopies } from '../../src/sdk-copies';
 import { useRig } from '../support/rig';
 import { temporalAddress, uniqueTaskQueue } from '../support/temporal';
@@ -93,6 +94,22 @@ describe('what is refused', () => {
       'EVENT_TYPE_WORKFLOW_EXECUTION_STARTED',
       'EVENT_TYPE_WORKFLOW_TASK_SCHEDULED',
     ]);
+  });
+
+  test.each([
+    ['journal', 'store'],
+    ['content store', 'contents'],
+  ] as const)('a %s that fails its start-up test', async (name, option) => {
+    const kept = option === 'store' ? rig.journal : rig.contents;
+    const failing = {
+      scope: kept.scope,
+      create: kept.create.bind(kept),
+      read: kept.read.bind(kept),
+      list: kept.list.bind(kept),
+      probe: () => Promise.reject(new StoreError('store_unavailable', 'this server overwrites')),
+    };
+    const worker = await rig.worker({ ...(await apart()), plugin: { [option]: failing } });
+    await expect(worker.running).rejects.toThrow(`store_unavailable: ${name}: this server overwrites`);
   });
 
   test('two copies of the SDK in one process', async () => {

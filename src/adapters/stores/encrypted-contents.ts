@@ -50,6 +50,7 @@ export function encryptedContents(
 
   return {
     scope: store.scope,
+    ...(store.probe === undefined ? {} : { probe: () => store.probe?.() ?? Promise.resolve() }),
     read,
     async create(path, content): Promise<CreateOutcome> {
       refuseReserved(path);

@@ -78,7 +78,7 @@ export class S3Store implements Store {
   async create(entry: string, bytes: Uint8Array): Promise<CreateOutcome> {
     entrySegments(entry);
     if (bytes.length > this.#maxEntryBytes) throw this.#tooLarge(entry);
-    await (this.#probed ??= this.#probe());
+    await this.probe();
     const writer = randomUUID();
     const object = { body: bytes, contentType: CONTENT_TYPE, metadata: { [WRITER]: writer } };
     return this.#patiently('create', entry, async () => {
@@ -90,6 +90,11 @@ export class S3Store implements Store {
       if (Buffer.compare(found.body, bytes) !== 0) return 'conflict';
       return found.metadata[WRITER] === writer ? 'created' : 'identical';
     });
+  }
+
+  /** Whether the server refuses to overwrite. Found out once, by whoever asks first. */
+  probe(): Promise<void> {
+    return (this.#probed ??= this.#askServer());
   }
 
   async read(entry: string): Promise<Uint8Array | null> {
@@ -158,7 +163,7 @@ export class S3Store implements Store {
   }
 
   /** Puts one fixed object twice. The second must be refused; where it stands already, so must the first. */
-  async #probe(): Promise<void> {
+  async #askServer(): Promise<void> {
     const entry = `${RESERVED_SEGMENT}/put-if-absent`;
     const object = { ...PROBE, metadata: {} };
     const isRefused = (): Promise<boolean> =>

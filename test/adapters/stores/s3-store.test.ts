@@ -146,6 +146,7 @@ describeWith('S3Mock, which overwrites', startS3Mock, (server) => {
   it('is refused before the first create, and again', async () => {
     const options = await place(server, { prefix: 'ours' });
     const store = s3Store(options);
+    await expect(store.probe()).rejects.toThrow(/store_unavailable: this server overwrites/);
     for (const again of [store, store, s3ContentStore(options)]) {
       await expect(again.create('entry', bytes('x'))).rejects.toThrow(/store_unavailable: this server overwrites/);
     }
