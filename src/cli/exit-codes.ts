@@ -8,6 +8,7 @@ import type { AnchorErrorCode } from '../anchor';
 import type { PlanOutcome } from '../client';
 import type { StoreErrorCode } from '../ports';
 import type { GovernedErrorCode, GovernedStatus } from '../rules/governed/vocabulary';
+import type { InvocationStatus, SessionStatus } from '../rules/invocations/vocabulary';
 import type { RecoveryPhase } from '../rules/recovery';
 import type { RefusalCode } from '../rules/refusal';
 
@@ -144,6 +145,37 @@ export const PREVIEW_EXITS: Record<PreviewedEffect['state'], ExitName> = {
   wait: 'done',
   ambiguous: 'review_required',
   changed: 'review_required',
+};
+
+/** Where a verification run stands. Without all results, or a receipt that it waits for, a person must look at it. */
+export const RUN_EXITS: Record<'open' | 'receipt_wanted' | 'completed' | 'incomplete', ExitName> = {
+  open: 'done',
+  receipt_wanted: 'review_required',
+  completed: 'done',
+  incomplete: 'review_required',
+};
+
+/** Where a session stands. */
+export const SESSION_EXITS: Record<SessionStatus, ExitName> = {
+  pending: 'done',
+  running: 'done',
+  awaiting_input: 'done',
+  awaiting_tool: 'done',
+  awaiting_approval: 'review_required',
+  completed: 'done',
+  failed: 'denied',
+  cancelled: 'cancelled',
+};
+
+/** Where a call stands. */
+export const INVOCATION_EXITS: Record<InvocationStatus, ExitName> = {
+  pending: 'done',
+  queued: 'done',
+  dispatched: 'done',
+  succeeded: 'done',
+  failed: 'denied',
+  awaiting_approval: 'review_required',
+  indeterminate: 'review_required',
 };
 
 /** What the journal alone says of a run. */

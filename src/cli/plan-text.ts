@@ -10,6 +10,10 @@ export const MAX_PLAN_BYTES = 16 * 1024 * 1024;
 /** Below what contents may be nested, with room for the envelope around them. */
 const MAX_OPERATION_DEPTH = 190;
 
+/** Where what people write about begins: below it, names are content, too. */
+const CONTENT =
+  /^(?:effects\[[0-9]+\]\.operation|capture\.(?:content|target)|goal|protected_intent|checks\[[0-9]+\]\.configuration)$/;
+
 /** JSON as ordinary JavaScript values. */
 export type PlainJson =
   null | boolean | string | number | readonly PlainJson[] | { readonly [name: string]: PlainJson };
@@ -102,7 +106,7 @@ function plain(value: JsonValue, at: Place): PlainJson {
     Object.entries(value).map(([name, item]) => {
       const shown = at.content ? '*' : name.slice(0, 64);
       const path = at.path === '' ? shown : `${at.path}.${shown}`;
-      const content = at.content || /^effects\[[0-9]+\]\.operation$/.test(path);
+      const content = at.content || CONTENT.test(path);
       return [name, plain(item, { ...at, path, depth: at.depth + 1, content })];
     }),
   );

@@ -11,16 +11,20 @@ import { contentsCommand } from './commands/contents';
 import { exportCommand } from './commands/export';
 import { inboxCommand } from './commands/inbox';
 import { inspectCommand } from './commands/inspect';
+import { invocationsCommand } from './commands/invocations';
 import { journalCommand } from './commands/journal';
 import { keysCommand } from './commands/keys';
 import { lsCommand } from './commands/ls';
 import { planCommand } from './commands/plan';
 import { previewCommand } from './commands/preview';
+import { queuesCommand } from './commands/queues';
 import { resumeCommand } from './commands/resume';
 import { reviewsCommand } from './commands/reviews';
 import { runCommand } from './commands/run';
+import { sessionsCommand } from './commands/sessions';
 import { sinkCheckCommand } from './commands/sink-check';
 import { verifyCommand } from './commands/verify';
+import { verifyRunCommand } from './commands/verify-run';
 import { workflowCommand } from './commands/workflow';
 import { EXIT } from './exit-codes';
 import { failureOf } from './failure';
@@ -35,6 +39,7 @@ const COMMANDS: readonly Register[] = [
   lsCommand,
   inspectCommand,
   verifyCommand,
+  verifyRunCommand,
   exportCommand,
   journalCommand,
   anchorCommand,
@@ -42,6 +47,9 @@ const COMMANDS: readonly Register[] = [
   keysCommand,
   approvalsCommand,
   reviewsCommand,
+  sessionsCommand,
+  invocationsCommand,
+  queuesCommand,
   inboxCommand,
   workflowCommand,
   sinkCheckCommand,

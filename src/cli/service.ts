@@ -4,7 +4,7 @@
  */
 import { Client, Connection } from '@temporalio/client';
 import { loadClientConnectConfig, type ClientConnectConfig } from '@temporalio/envconfig';
-import { PlanClient } from '../client';
+import { PlanClient, VerificationClient } from '../client';
 import type { Store } from '../ports';
 import { CliError } from './failure';
 import { NO_CONTENTS, journalStore, type Settings } from './settings';
@@ -45,6 +45,22 @@ export async function connect(settings: Settings, contents: Store = NO_STORE): P
 /** A client that never asks the server: enough to make a plan. */
 export function offlinePlans(settings: Settings, contents: Store): PlanClient {
   return planClient(new Client({ connection: Connection.lazy() }), settings, contents);
+}
+
+/** Stores that a command does not name are not there for it: what would need them is refused. */
+export function verificationRuns(
+  { client }: Pick<Service, 'client'>,
+  taskQueue: string,
+  stores: { readonly journal?: Store; readonly contents?: Store },
+): VerificationClient {
+  const { journal: store = NO_STORE, contents = NO_STORE } = stores;
+  return new VerificationClient({ client, store, contents, taskQueue });
+}
+
+/** Of a journal, without a server. */
+export function offlineRuns(settings: Pick<Settings, 'journal'>): VerificationClient {
+  const client = new Client({ connection: Connection.lazy() });
+  return verificationRuns({ client }, '', { journal: journalStore(settings) });
 }
 
 function planClient(client: Client, settings: Settings, contents: Store): PlanClient {

@@ -43,7 +43,7 @@ export function withSigning(command: Command, ...more: readonly 'role'[]): Comma
 
 const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
 
-function duration(text: string): number {
+export function duration(text: string): number {
   const [, count = '', unit = ''] = /^([1-9][0-9]{0,6})([smhd])$/.exec(text) ?? [];
   const seconds = Number(count) * (UNITS[unit] ?? Number.NaN);
   if (Number.isSafeInteger(seconds)) return seconds;
@@ -139,7 +139,7 @@ export function nothingAsked({ reason, state }: PlanStatus): Refusal {
     : new Refusal('receipt_not_wanted', `nothing is asked of anybody here; the plan is ${state}`);
 }
 
-function writeReceipt(file: string, token: string): void {
+export function writeReceipt(file: string, token: string): void {
   try {
     writeFileSync(file, `${token}\n`, { flag: 'wx', mode: 0o600 });
   } catch {
