@@ -3,7 +3,7 @@
  * journal. Run it after `record-histories`, which clears the folder of the version. Every key in them is made up here.
  */
 import { readFileSync } from 'node:fs';
-import { cp, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Client, Connection } from '@temporalio/client';
@@ -17,6 +17,7 @@ import { startDevServer } from '../src/testing/dev-server';
 import { AUDITOR, TestReviewers, approvalOf, rejectionOf, resolutionOf } from '../test/support/reviewers';
 import { REPOSITORY } from './dev/repository';
 import { ensureTemporalCli } from './dev/temporal-cli';
+import { withoutMachine } from './dev/without-machine';
 
 const { version } = JSON.parse(readFileSync(path.join(REPOSITORY, 'package.json'), 'utf8')) as { version: string };
 const HISTORIES = path.join(REPOSITORY, 'test', 'histories', version, 'people');
@@ -163,7 +164,7 @@ async function main(): Promise<void> {
       [{ fault: 'drop_reply' }],
     );
     await cp(path.join(folder, 'journal'), path.join(HISTORIES, 'journal'), { recursive: true });
-    await withoutMachine();
+    await withoutMachine(HISTORIES);
   } finally {
     worker.shutdown();
     await running;
@@ -200,14 +201,6 @@ async function parkedFor(handle: PlanHandle, reason: string): Promise<Question> 
 
 function moment(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 50));
-}
-
-/** Stack traces name the folder that the code stood in. */
-async function withoutMachine(): Promise<void> {
-  for (const name of (await readdir(HISTORIES)).filter((entry) => entry.endsWith('.json'))) {
-    const file = path.join(HISTORIES, name);
-    await writeFile(file, (await readFile(file, 'utf8')).replaceAll(`${REPOSITORY}/`, ''));
-  }
 }
 
 void main();
