@@ -4,6 +4,7 @@
  * Held here:
  * - `new` makes a key, `list` shows it, `export` prints what the workers' reviewers read, and what it signs is admitted;
  * - the commands of the page of receipts work as written;
+ * - `sign` shows all of a statement and signs just that; what is no statement is refused, and nothing is signed;
  * - no command ever prints a secret; a key is never replaced; wrong names, people and roles exit 2 and make nothing;
  * - a key that others could read is refused; an option wins over its variable.
  */
@@ -15,6 +16,7 @@ import { KeyFolder, reviewersFromFile } from '../../src/adapters/reviewers';
 import { admitDecision } from '../../src/rules/receipts/admit';
 import { jwksFromBytes } from '../../src/rules/receipts/jwks';
 import { signReceipt } from '../../src/rules/receipts/jws';
+import { statementToText } from '../../src/rules/receipts/statement';
 import { APPROVER, AUDITOR, CONTEXT, approval, personOf } from '../rules/receipts/support';
 import { answerOf, cli, type Ran } from './support';
 
@@ -49,6 +51,29 @@ it('makes, lists and exports a key that signs', async () => {
 
   const one = answerOf(await keys('export', 'own', 'own', '--json')).data;
   expect(jwksFromBytes(JSON.stringify(one)).keys.map((key) => key.kid)).toEqual([kid]);
+});
+
+it('signs a statement, all of which it shows, and nothing else', async () => {
+  await make('own');
+  const file = path.join(work, 'statement.json');
+  fs.writeFileSync(file, statementToText(approval()));
+  const said = await keys('sign', 'own', file);
+  const lines = said.out.trimEnd().split('\n');
+  expect([said.code, lines[0], lines.at(-1)]).toEqual([
+    0,
+    'signing this approval:',
+    signReceipt(approval(), await new KeyFolder(folder()).read('own')),
+  ]);
+  const { kind: _kind, ...claims } = approval();
+  for (const [name, value] of Object.entries(claims)) {
+    expect(said.out).toMatch(new RegExp(`^ {2}${name} +${String(value)}$`, 'm'));
+  }
+  for (const text of ['', '{}', 'x'.repeat(9_000), statementToText(approval()).replace('approve', 'approved')]) {
+    fs.writeFileSync(file, text);
+    const refused = await keys('sign', 'own', file, '--json');
+    expect(answerOf(refused).error?.code).toMatch(/^(invalid_record|invalid_argument|receipt_malformed)$/);
+    expect(refused.out).not.toContain('eyJ');
+  }
 });
 
 it('works as the page of receipts shows', async () => {

@@ -12,10 +12,11 @@ import path from 'node:path';
 import type { Client } from '@temporalio/client';
 import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
-import type { PlanHandle } from '../../src/client';
-import { planToRecord } from '../../src/rules/plans/plan';
+import type { PlanHandle, Question } from '../../src/client';
+import { effectRecords, planToRecord } from '../../src/rules/plans/plan';
 import { startInbox } from '../../src/inbox/server';
-import { APPROVER } from '../support/reviewers';
+import { entry } from '../rules/receipts/support';
+import { APPROVER, approvalOf } from '../support/reviewers';
 import { useRig } from '../support/rig';
 import { connectTemporal } from '../support/temporal';
 import { describeWith } from '../systems/available';
@@ -29,7 +30,8 @@ const PICTURES = process.env['COUNTERSIGN_PICTURES'];
 /** What reaches past the right edge, but for what scrolls by itself and what is there for screen readers only. */
 const CUT_OFF = `[...document.querySelectorAll('body *')]
   .filter((one) => one.closest('.scrolls, .skip, .hidden') === null && one.getBoundingClientRect().right > innerWidth + 1)
-  .map((one) => one.outerHTML.slice(0, 80))`;
+  .map((one) => one.outerHTML.slice(0, 80))
+  .concat(document.documentElement.scrollWidth > innerWidth ? ['the page scrolls sideways'] : [])`;
 
 async function picture(page: Page, name: string): Promise<void> {
   if (PICTURES === undefined) return;
@@ -62,6 +64,23 @@ describeWith('Chromium', startChromium, ({ browser }) => {
     const handle = await rig.start(effects, { workflow_id: 'workflow:example.org/discharge' });
     await rig.until(handle, ({ state }) => state === 'parked');
     return handle;
+  }
+
+  /** One plan that waits for its approval among others, and one that was approved and is in doubt. */
+  async function scene(
+    reviewers: ReviewersFile,
+  ): Promise<{ readonly asked: PlanHandle; readonly doubted: PlanHandle }> {
+    reviewers.add(entry('bob', [APPROVER]));
+    const asked = await waitingPlan(reviewers);
+    for (const name of ['refund', 'booking'])
+      await rig.start(['lookup'], { workflow_id: `workflow:example.org/${name}` });
+    const doubted = await rig.start(['enforcing', 'blind'], { workflow_id: 'workflow:example.org/transfer' });
+    await rig.until(doubted, ({ state }) => state === 'parked');
+    const [, blind] = effectRecords(await doubted.plan());
+    rig.sinks.faults.programme([{ fault: 'drop_reply', key: blind?.idempotencyKey ?? '' }]);
+    await doubted.approve(approvalOf((await doubted.approvals()) as Question, 'bob'));
+    await rig.until(doubted, ({ reason }) => reason === 'ambiguous_effect');
+    return { asked, doubted };
   }
 
   it('lists 1,000 open items, and stays quick', { timeout: 240_000 }, async () => {
@@ -162,16 +181,28 @@ describeWith('Chromium', startChromium, ({ browser }) => {
       const { origin } = await openInbox(rig, { reviewers: reviewers.reviewers });
       const wide = { colorScheme, viewport: { width: 1_100, height: 900 } };
       const { page, context } = await person(browser, origin, reviewers, 'ann', [APPROVER], wide);
-      const handle = await waitingPlan(reviewers);
-      const places = { list: '/', plan: `/runs/${handle.runId}`, 'sign-in': '/sign-in', nothing: '/nothing' };
-      for (const [name, place] of Object.entries(places)) {
-        await page.setViewportSize({ width: 1_100, height: 900 });
-        await page.goto(`${origin}${place}`);
-        if (name === 'plan') await page.getByText('This browser verified').waitFor();
+      const { asked, doubted } = await scene(reviewers);
+      const places = {
+        list: ['/', 'workflow:example.org/booking', 500],
+        approval: [`/runs/${asked.runId}`, 'This browser verified', 900],
+        review: [`/runs/${doubted.runId}`, 'This browser verified', 900],
+        'sign-in': ['/sign-in', 'Public half', 900],
+        nothing: ['/nothing', 'Nothing here', 400],
+      } as const;
+      for (const [name, [place, shows, height]] of Object.entries(places)) {
+        const visit = async (): Promise<void> => {
+          await page.goto(`${origin}${place}`);
+          await page.getByText(shows).first().waitFor();
+        };
+        await page.setViewportSize({ width: 1_100, height });
+        await visit();
         expect([name, await faultsByAxe(page)]).toEqual([name, []]);
-        await page.goto(`${origin}${place}`);
-        if (name === 'plan') await page.getByText('This browser verified').waitFor();
+        await visit();
         await picture(page, `${name}-${colorScheme}`);
+        if (name === 'review') {
+          await page.locator('#chain').scrollIntoViewIfNeeded();
+          await picture(page, `chain-${colorScheme}`);
+        }
         await page.setViewportSize({ width: 400, height: 800 });
         const wider = await page.evaluate<readonly string[]>(CUT_OFF);
         expect([name, wider]).toEqual([name, []]);

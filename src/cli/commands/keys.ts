@@ -105,7 +105,7 @@ function saidLines({ kind, ...claims }: SignedClaims): readonly string[] {
     `  ${name}`,
     Array.isArray(value) ? value.join(' ') : String(value),
   ]);
-  return [`signing ${kind === 'signin' ? 'a sign-in' : `a ${kind}`}:`, ...table(rows)];
+  return [`signing this ${kind === 'signin' ? 'sign-in' : kind}:`, ...table(rows)];
 }
 
 interface ShownKey {

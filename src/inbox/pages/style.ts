@@ -14,17 +14,18 @@ export const STYLE = `
   }
 }
 * { box-sizing: border-box; }
-body { margin: 0; background: var(--ground); color: var(--text); font: 16px/1.5 system-ui, "Open Sans", "DejaVu Sans", sans-serif; }
+body { margin: 0; background: var(--ground); color: var(--text); font: 16px/1.5 system-ui, "Open Sans", "DejaVu Sans", sans-serif; overflow-wrap: anywhere; }
 header { display: flex; flex-wrap: wrap; gap: .5rem 1rem; align-items: center; justify-content: space-between; padding: .6rem 1rem; border-bottom: 1px solid var(--line); background: var(--card); }
 main { max-width: 78rem; margin: 0 auto; padding: 1rem; }
 main:focus { outline: none; }
-h1 { font-size: 1.5rem; line-height: 1.25; margin: .5rem 0 1rem; overflow-wrap: anywhere; }
+h1 { font-size: 1.5rem; line-height: 1.25; margin: .5rem 0 1rem; }
 h2 { font-size: 1.15rem; margin: 1.8rem 0 .6rem; }
-h3 { font-size: 1rem; margin: 0 0 .4rem; overflow-wrap: anywhere; }
+.card > h2 { margin-top: 0; }
+h3 { font-size: 1rem; margin: 0 0 .4rem; }
 p { margin: .4rem 0; max-width: 60rem; }
 a { color: var(--link); }
 a:focus-visible, button:focus-visible, input:focus-visible, select:focus-visible, textarea:focus-visible, summary:focus-visible, [tabindex]:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
-code, pre, textarea { font-family: ui-monospace, "DejaVu Sans Mono", monospace; font-size: .875rem; overflow-wrap: anywhere; }
+code, pre, textarea { font-family: ui-monospace, "DejaVu Sans Mono", monospace; font-size: .875rem; }
 .home { font-weight: 700; text-decoration: none; color: var(--text); }
 .who { display: flex; gap: .75rem; align-items: center; flex-wrap: wrap; }
 .who form { margin: 0; }
@@ -51,9 +52,11 @@ button { font: inherit; font-weight: 600; border: 1px solid var(--accent); borde
 button.quiet { background: transparent; color: var(--link); }
 button:disabled { opacity: .55; cursor: not-allowed; }
 .row { display: flex; flex-wrap: wrap; gap: .6rem; margin: .6rem 0; }
-.choice { display: block; padding: .25rem 0; overflow-wrap: anywhere; }
+.choice { display: block; padding: .25rem 0; }
 table.items { width: 100%; border-collapse: collapse; }
-table.items th, table.items td { text-align: left; vertical-align: top; padding: .45rem .6rem; border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
+table.items th, table.items td { text-align: left; vertical-align: top; padding: .45rem .6rem; border-bottom: 1px solid var(--line); }
+table.items thead th, table.items td:first-child, table.items td:nth-last-child(-n+2) { white-space: nowrap; }
+table.items tbody th { width: 23rem; }
 table.items thead th { color: var(--soft); font-size: .875rem; font-weight: 600; }
 table.items tbody th { font-weight: 600; }
 table.items tbody th code { display: block; font-weight: 400; }
@@ -68,7 +71,7 @@ table.items tr:focus-within { background: var(--card); }
 ol.cards { list-style: none; padding: 0; margin: 0; }
 .facts { display: grid; grid-template-columns: max-content 1fr; gap: .2rem .9rem; margin: .5rem 0; }
 .facts dt { color: var(--soft); }
-.facts dd { margin: 0; min-width: 0; overflow-wrap: anywhere; }
+.facts dd { margin: 0; min-width: 0; }
 pre { background: var(--ground); border: 1px solid var(--line); border-radius: 6px; padding: .6rem .8rem; margin: .4rem 0; white-space: pre-wrap; }
 pre.content { max-height: 24rem; overflow: auto; }
 .scrolls { overflow: auto; max-width: 100%; }
@@ -91,6 +94,7 @@ svg.chain .link { stroke: var(--soft); stroke-width: 1.5; fill: none; }
   table.items td, table.items tbody th { border: 0; padding: .15rem 0; }
   table.items td[data-label]:not(:empty)::before { content: attr(data-label) ": "; color: var(--soft); }
   .facts { grid-template-columns: 1fr; }
+  table.items tbody th { width: auto; }
 }
 @media (prefers-reduced-motion: no-preference) { .changed { animation: changed 1.5s ease-out; } }
 @keyframes changed { from { background: var(--warn-ground); } }
