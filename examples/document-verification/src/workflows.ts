@@ -1,0 +1,1 @@
+export { authorizedJob, verificationRun } from 'countersign/workflow';
