@@ -90,6 +90,11 @@ const ANCHORS = [
   'anchor --journal /var/lib/countersign/journal --log /mnt/elsewhere/log --key log.key --metrics /var/lib/node/anchor.prom',
   'verify /var/lib/countersign/journal --anchor /mnt/elsewhere/log --anchor-key "example.com/orders+…"',
 ].map((what) => `npx countersign ${what}`);
+const INBOX = {
+  'npx countersign inbox --journal /var/lib/countersign/journal --reviewers /var/lib/countersign/reviewers.json':
+    "['inbox', '--port'",
+  'npx countersign keys sign laptop statement.json': "'keys', 'sign', 'laptop'",
+};
 const INSTALL = README.split('\n').find((line) => line.startsWith('npm install ')) ?? '';
 /** These pages are run from their first block to their last. */
 const WHOLE_PAGES = {
@@ -141,6 +146,9 @@ const COMMANDS: Readonly<Record<string, How>> = {
     }),
   ),
   [INSTALL]: { here: 'the packages to install' },
+  ...Object.fromEntries(
+    Object.entries(INBOX).map(([line, text]) => [line, { file: 'test/inbox/chromium.test.ts', text }]),
+  ),
   ...Object.fromEntries(KEYS.map((line) => [line, { file: 'test/cli/keys.test.ts', text: "'docs/receipts.md'" }])),
   ...Object.fromEntries([INIT, ...RUN, ...UPDATES].map((line) => [line, { here: 'a plan in a file' }])),
   ...Object.fromEntries(
