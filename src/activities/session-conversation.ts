@@ -3,6 +3,7 @@
  * of a round stand in the order of its calls, whatever the order in which they came.
  */
 import type { ModelMessage, ModelToolCall, ModelToolResult } from '../ports';
+import { messageOf } from '../rules/invocations/ledger';
 import { callIdOf, wireIdOf } from '../rules/invocations/names';
 import { Refusal } from '../rules/refusal';
 import type { SessionBodies } from '../rules/invocations/session-event';
@@ -79,17 +80,6 @@ async function answered(
   return results.length === 0 ? [answer] : [answer, { role: 'tool', results }];
 }
 
-/** What the model is told where the code alone says too little. */
-const SAYS: Readonly<Record<string, string>> = {
-  'policy:denied': 'a policy does not allow this call',
-  'approval:denied': 'a person has rejected this call',
-  'approval:expired': 'nobody has approved this call in time',
-  'call:unknown_tool': 'there is no such tool',
-  'call:conflict': 'this call is already known with other arguments',
-  'dispatch:no_handler': 'nobody can carry out calls of this tool at the moment',
-  'dispatch:capacity_exhausted': 'everybody who can carry out calls of this tool is busy',
-};
-
 async function outcome(
   { contents, tools }: SessionEngine,
   definition: SessionDefinition,
@@ -104,5 +94,5 @@ async function outcome(
   const tool = definition.tools.find((one) => one.tool === name);
   const checked = code === 'call:invalid_arguments' && tool ? await tools.get(tool).checkInput(args) : null;
   const faults = checked?.ok === false ? `the arguments do not fit: ${checked.faults.join('; ')}` : null;
-  return { ok: false, value: { code, message: faults ?? SAYS[code] ?? 'the tool has failed' } };
+  return { ok: false, value: { code, message: faults ?? messageOf(code) } };
 }

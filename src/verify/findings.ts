@@ -86,6 +86,14 @@ export const FINDINGS = {
     fails: 'always',
     says: 'the history of a verification run is cut, or could not have come about, or is not what stands beside it',
   },
+  session_invalid: {
+    fails: 'always',
+    says: 'the log of a session, or what stands beside it, is cut, changed, or could not have come about',
+  },
+  demand_invalid: {
+    fails: 'always',
+    says: 'what a policy demands of a call is unreadable, misnamed, or of another plan',
+  },
   capture_invalid: { fails: 'always', says: 'the record of a used capture is unreadable, misnamed or missing' },
   lifecycle_unwitnessed: {
     fails: 'strict',

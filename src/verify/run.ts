@@ -20,6 +20,7 @@ import { readJobs } from './jobs';
 import { readLifecycle, type LifecycleSummary } from './lifecycle';
 import { verifyLineage, type LineageReport, type LinkCheck } from './lineage';
 import { readReceipts, type ClaimOf, type RunReceipts } from './receipts';
+import { SESSION_PARTS, readDemands, readSession } from './sessions';
 import { SlotHeads, readEffectSlots, readEpochs, readSlots } from './slots';
 import { joined, readRecord, type Entry, type JournalView } from './view';
 import { claimedDigest, justify, storedWitnesses, type Justification } from './witnesses';
@@ -38,6 +39,8 @@ export interface RunReport {
   readonly jobs: number;
   /** Records of a verification run. */
   readonly records: number;
+  /** Events of a session. */
+  readonly events: number;
 }
 
 const LINEAGE = /^lineage-([0-9]{4,})$/;
@@ -51,6 +54,8 @@ const PARTS: Readonly<Record<string, EntryKind>> = {
   lineages: 'directory',
   jobs: 'directory',
   lifecycle: 'directory',
+  demands: 'directory',
+  ...SESSION_PARTS,
 };
 const PLAN_FORMAT = {
   read: (bytes: Uint8Array) => parseRecord(bytes, 'plan', planFromRecord),
@@ -72,17 +77,17 @@ export function looksLikeRun(entries: readonly Entry[]): boolean {
   return entries.some(({ name }) => name in PARTS || LINEAGE.test(name));
 }
 
-const WITHOUT_PLAN: readonly string[] = ['jobs', LIFECYCLE_FOLDER];
+const WITHOUT_PLAN: readonly string[] = ['jobs', LIFECYCLE_FOLDER, ...Object.keys(SESSION_PARTS)];
 
-/** A run that launches or verifies, and carries no plan. */
+/** A run that launches or verifies, or is a session, and carries no plan. */
 function hasNoPlan(entries: readonly Entry[]): boolean {
-  return entries.length > 0 && entries.every(({ name, kind }) => WITHOUT_PLAN.includes(name) && kind === 'directory');
+  return entries.length > 0 && entries.every(({ name, kind }) => WITHOUT_PLAN.includes(name) && kind === PARTS[name]);
 }
 
 function reportWithoutPlan(
   folder: string,
   runId: string | null,
-  counts: Pick<RunReport, 'jobs' | 'records'>,
+  counts: Pick<RunReport, 'jobs' | 'records' | 'events'>,
   valid: boolean,
 ): RunReport {
   const slots = { begun: 0, closed: 0, ended: 0 };
@@ -104,7 +109,8 @@ export async function verifyRun(
   const lifecycle = await readLifecycle(view, findings, folder, whole.journalId, expectedRunId);
   if (lifecycle !== null) whole.heard(lifecycle);
   const jobs = await readJobs(view, findings, joined(folder, 'jobs'), expectedRunId, whole.claimOf);
-  const counts = { jobs, records: lifecycle?.records ?? 0 };
+  const events = await readSession(view, findings, folder, entries, expectedRunId);
+  const counts = { jobs, records: lifecycle?.records ?? 0, events: events ?? 0 };
   if (hasNoPlan(entries)) return reportWithoutPlan(folder, expectedRunId, counts, findings.faults === faultsBefore);
   const plan = await readPlan(view, findings, folder, entries, expectedRunId);
   const effects = plan === null ? null : effectRecords(plan);
@@ -112,6 +118,7 @@ export async function verifyRun(
   const slots = await readSlots(view, findings, joined(folder, 'sends'), effects);
   const epochs = await readEpochs(view, findings, joined(folder, 'epochs'));
   const heads = new SlotHeads(findings, joined(folder, 'sends'), slots, epochs);
+  await readDemands(view, findings, folder, plan);
   await checkWitnessNames(view, findings, joined(folder, 'witnesses'));
 
   const receipts = await readReceipts(view, findings, folder, plan, whole.claimOf);

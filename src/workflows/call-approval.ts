@@ -125,7 +125,7 @@ export class CallApproval {
   private async overdue(): Promise<boolean> {
     let changed = false;
     for (const [index, approval] of this.asked.entries()) {
-      const timeout = expireApproval(approval, this.session, this.questions + 1, Date.now());
+      const timeout = expireApproval(approval, Date.now());
       const { approvalId } = approval;
       if (timeout.becomes === 'pending') continue;
       if (timeout.becomes === 'expired') {
@@ -135,7 +135,6 @@ export class CallApproval {
       }
       changed = true;
       if (timeout.becomes === 'escalated') {
-        this.questions += 1;
         this.say({ type: 'approval.escalated', approvalId, next: timeout.next.approvalId });
         this.say({ type: 'approval.required', approval: timeout.next as AskedApproval });
         this.asked[index] = timeout.next;

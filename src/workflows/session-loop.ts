@@ -30,6 +30,7 @@ import type {
   UserMessage,
 } from './session-messages';
 import { QueueDoor } from './session-queue';
+import { SessionStory } from './session-story';
 import { ToolCall, type CallHost } from './tool-call';
 
 const MODEL = {
@@ -64,6 +65,7 @@ export class SessionLoop {
   private readonly log: SessionLog;
   private readonly clock: SessionClock;
   private readonly limits: SessionLimits;
+  private readonly story = new SessionStory();
   private calls: readonly ToolCall[] = [];
   /** What of the turn is under way and ends when nothing more is wanted. */
   private scope: CancellationScope | null = null;
@@ -307,6 +309,7 @@ export class SessionLoop {
   private enter(status: SessionStatus): void {
     this.status = status;
     this.clock.pause(status === 'awaiting_input' || status === 'awaiting_approval');
+    this.story.tell(this.view());
   }
 
   get carried(): CarriedSession {

@@ -122,7 +122,7 @@ test('silence asks others, and then is consent', async () => {
   const { play, done } = scene([{ amount: 1 }, { amount: 2 }], {
     conditions: { field: 'amount', op: 'eq', value: 1 },
     route: APPROVER,
-    expiryMs: 1_500,
+    expiryMs: 6_000,
     onTimeout: { escalate: [AUDITOR] },
   });
   await Promise.all([play.worker(), play.toolWorker()]);
@@ -132,7 +132,7 @@ test('silence asks others, and then is consent', async () => {
   await eventsUntil(session, 'approval.escalated');
   const review = reviewOf(status, 0);
   await expect
-    .poll(async () => (await review.approvals())?.rules.map(({ roles }) => roles), { timeout: 10_000 })
+    .poll(async () => (await review.approvals())?.rules.map(({ roles }) => roles), { timeout: 20_000 })
     .toEqual([[AUDITOR]]);
   const about = (await review.approvals())!;
   await expect(review.approve(approvalOf(about, 'bob'))).rejects.toMatchObject({ code: 'receipt_wrong_role' });

@@ -11,6 +11,7 @@ import { Journal } from '../../src/activities/journal';
 import { SessionShelf } from '../../src/activities/session-shelf';
 import { SessionLogReader } from '../../src/rules/invocations/session-log';
 import { recordToText } from '../../src/rules/invocations/session-record';
+import { storeView, verifyJournal } from '../../src/verify';
 import type { Rig, RigWorker } from '../support/rig';
 
 export const AGENT = '1.0';
@@ -86,6 +87,7 @@ export async function until(
   handle: SessionHandle,
   wanted: (status: ToolSessionStatus) => boolean,
   ms = 45_000,
+  betweenMs = 50,
 ): Promise<ToolSessionStatus> {
   const limit = performance.now() + ms;
   for (let last: unknown = null; ;) {
@@ -97,7 +99,7 @@ export async function until(
       last = String(fault);
     }
     if (performance.now() > limit) throw new Error(`the session did not get there; it is ${JSON.stringify(last)}`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await new Promise((resolve) => setTimeout(resolve, betweenMs));
   }
 }
 
@@ -126,10 +128,12 @@ export function uniqueTool(name: string): string {
   return `${name}-${process.pid}-${(tools += 1)}`;
 }
 
-/** Reads the log as whoever audits it does; throws where a record could not have followed. */
+/** Reads the log as whoever audits it does, and verifies the journal; throws where a record could not have followed. */
 export async function auditedLog(rig: Rig, session: string): Promise<SessionLogReader> {
   const reader = new SessionLogReader(session);
   const records = await new SessionShelf(new Journal(rig.journal)).log(session);
   for (const record of records) reader.take(recordToText(record));
+  const { ok, findings } = await verifyJournal(storeView(rig.journal), { strict: true });
+  if (!ok) throw new Error(`the journal does not verify: ${JSON.stringify(findings)}`);
   return reader;
 }

@@ -3,19 +3,16 @@
  * told that has not moved the call.
  */
 import type { Invocation, InvocationCommand, InvocationCommandName } from '../invocations/invocation';
-import type { Tool } from '../invocations/names';
 import type { SessionEvent } from '../invocations/session-event';
 
 type Does<Name extends InvocationCommandName> = Extract<InvocationCommand, { readonly does: Name }>;
 /** An approval tells of itself; see `approval.required`. */
 type Told = Exclude<InvocationCommandName, 'ask'>;
 
-const NO_TOOL: Tool = { tool: 'unnamed', version: null };
-
 const EVENTS: { readonly [Name in Told]: (callId: string, command: Does<Name>) => SessionEvent } = {
   request: (callId, { runId, tool, sideEffect, argsDigest }) => ({
     type: 'tool.requested',
-    ...{ callId, runId, tool: tool ?? NO_TOOL, sideEffect, argsDigest },
+    ...{ callId, runId, tool, sideEffect, argsDigest },
   }),
   queue: (callId, { at: queuedAt }) => ({ type: 'tool.queued', callId, queuedAt }),
   dispatch: (callId, { attempt, ground, worker, at: dispatchedAt }) => ({

@@ -1,0 +1,116 @@
+/**
+ * `invocations ls`, `show` and `resolve`: the calls of one session. Invariant: a row is a projection of the log; what a person says of a
+ * call is a signed resolution of its plan, handed over at the same door as every other.
+ */
+import { Option } from 'commander';
+import { ledgerRows, type LedgerRow } from '../../rules/invocations/ledger';
+import { callPlace, isCallId } from '../../rules/invocations/names';
+import { CALL_RESOLUTIONS, type CallResolution, type InvocationStatus } from '../../rules/invocations/vocabulary';
+import type { Resolution } from '../../rules/receipts/claims';
+import { Refusal } from '../../rules/refusal';
+import type { Context, Register } from '../command';
+import { INVOCATION_EXITS } from '../exit-codes';
+import { CliError } from '../failure';
+import { counted, table, type Answer } from '../output';
+import { readSession } from '../session-log';
+import { journalStore, withOptions, type Settings } from '../settings';
+import { decide, speakingRole, withSigning, type SigningOptions } from '../sign';
+import { withAsked } from './approvals';
+import { named } from './sessions';
+
+const CALL = 'the id of a call, as <session>:<agent version>:<turn>:<round>:<index>';
+
+/** What a resolution of a call is to the plan that the call is. */
+const AS_PLANS: Record<CallResolution, Resolution> = {
+  mark_succeeded: 'mark_committed',
+  mark_failed: 'abort',
+  redispatch: 'mark_absent',
+  reobserve: 'reobserve',
+};
+
+interface ResolveOptions extends SigningOptions, Settings {
+  readonly as: CallResolution;
+  readonly externalId?: string;
+  readonly mayRunTwice?: boolean;
+}
+
+export const invocationsCommand: Register = (program, act) => {
+  const invocations = program.command('invocations').description('the calls that sessions made of tools');
+  const ls = invocations.command('ls').description('list the calls of one session').argument('<session>', 'its name');
+  withOptions(ls, 'journal').action(act('invocations ls', list));
+  const show = invocations.command('show').description('show one call').argument('<call>', CALL);
+  withOptions(show, 'journal').action(act('invocations show', one));
+  const resolve = invocations
+    .command('resolve')
+    .description('sign what became of a call of which nobody knows, or what is to be done about it')
+    .argument('<call>', CALL)
+    .addOption(new Option('--as <resolution>', 'what you say of it').choices(CALL_RESOLUTIONS).makeOptionMandatory())
+    .option('--external-id <id>', 'of mark_succeeded: what its system calls it')
+    .option('--may-run-twice', 'of redispatch: you know that it may have happened, and may then happen twice');
+  withSigning(withOptions(resolve, 'journal'), 'role').action(act('invocations resolve', resolved));
+};
+
+async function list(_context: Context, session: string, settings: Settings): Promise<Answer> {
+  const { view } = await readSession(journalStore(settings), named(session));
+  const rows = ledgerRows(view);
+  const lines = table(
+    rows.map((row) => [
+      row.status,
+      `${row.tool}@${row.version}`,
+      row.error_code ?? '',
+      `attempt ${row.attempt}`,
+      row.call_id,
+    ]),
+  );
+  return { data: { session, invocations: rows }, lines: [counted(rows.length, 'call'), ...lines] };
+}
+
+async function one(_context: Context, callId: string, settings: Settings): Promise<Answer> {
+  const { row, runId } = await rowOf(callId, settings);
+  const fields = Object.entries({ ...row, run_id: runId });
+  const lines = table(fields.map(([name, value]) => [name, value === null ? '-' : String(value)]));
+  return { data: { ...row, runId }, lines, exit: INVOCATION_EXITS[row.status satisfies InvocationStatus] };
+}
+
+async function resolved(context: Context, callId: string, options: ResolveOptions): Promise<Answer> {
+  const { as, externalId = null, mayRunTwice } = options;
+  if (as === 'redispatch' && mayRunTwice !== true) {
+    const reason = 'a call that is dispatched again may happen twice; say that you know it: --may-run-twice';
+    throw new CliError('invalid_argument', reason, 'may-run-twice');
+  }
+  if (externalId !== null && as !== 'mark_succeeded') {
+    throw new CliError('invalid_argument', 'belongs to mark_succeeded', 'external-id');
+  }
+  const { runId } = await rowOf(callId, options);
+  return withAsked(runId ?? '', undefined, (asked) =>
+    decide(
+      context,
+      asked,
+      {
+        door: 'resolve',
+        claims: (bound, key, question) => ({
+          kind: 'resolution',
+          ...bound,
+          role: speakingRole(key, question, options.role),
+          headDigest: question.headDigest,
+          resolution: AS_PLANS[as],
+          actionIds: as === 'mark_succeeded' || as === 'redispatch' ? question.doubtful : [],
+          externalId,
+        }),
+      },
+      options,
+    ),
+  );
+}
+
+async function rowOf(
+  callId: string,
+  settings: Settings,
+): Promise<{ readonly row: LedgerRow; readonly runId: string | null }> {
+  if (!isCallId(callId)) throw new CliError('invalid_argument', `must be ${CALL}`, 'call');
+  const { view } = await readSession(journalStore(settings), callPlace(callId).session);
+  const row = ledgerRows(view).find((known) => known.call_id === callId);
+  if (row === undefined)
+    throw new Refusal('unknown_run', 'is no call of its session; see "countersign invocations ls"', callId);
+  return { row, runId: view.calls.get(callId)?.runId ?? null };
+}

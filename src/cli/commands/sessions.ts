@@ -1,0 +1,170 @@
+/**
+ * `sessions ls`, `inspect`, `attach`, `cancel` and `complete`. Invariant: what a session did is told by its log in the journal, which is
+ * read as whoever audits it does; only `cancel` and `complete` change anything.
+ */
+import { SessionClient, type SessionHandle, type ToolSessionStatus } from '../../client';
+import { ledgerRows } from '../../rules/invocations/ledger';
+import { timelineOf, type TimelineEntry } from '../../rules/invocations/timeline';
+import { isSessionName, sessionOfWorkflow } from '../../rules/invocations/names';
+import { isEnded, type SessionStatus } from '../../rules/invocations/vocabulary';
+import type { Context, Register } from '../command';
+import { SESSION_EXITS } from '../exit-codes';
+import { CliError } from '../failure';
+import { counted, table, type Answer } from '../output';
+import { connect, type Service } from '../service';
+import { readSession } from '../session-log';
+import { contentStore, hasContents, journalStore, withOptions, type Settings } from '../settings';
+
+const SESSION = 'the name of a session';
+
+interface ListOptions {
+  readonly limit: string;
+  readonly all?: boolean;
+}
+
+export const sessionsCommand: Register = (program, act) => {
+  const sessions = program.command('sessions').description('the sessions of agents: their turns, calls and logs');
+  sessions
+    .command('ls')
+    .description('list the sessions of a namespace')
+    .option('--limit <count>', 'look at so many at most', '100')
+    .option('--all', 'those that have ended, too')
+    .action(act('sessions ls', list));
+  const of = (name: string, description: string): ReturnType<typeof sessions.command> =>
+    sessions.command(name).description(description).argument('<session>', SESSION);
+  withOptions(of('inspect', 'show one session as one line of time, from its log'), 'journal').action(
+    act('sessions inspect', inspect),
+  );
+  withOptions(of('attach', 'show the events of a session as they come, with what was said'), 'journal', 'contents')
+    .option('--after <sequence>', 'only events after this one', '0')
+    .action(act('sessions attach', attach));
+  of('cancel', 'dispatch nothing more and end the session').action(
+    act('sessions cancel', (_context, session: string) => ended(session, (handle) => handle.cancel())),
+  );
+  of('complete', 'end the session when the turn under way is over').action(
+    act('sessions complete', (_context, session: string) => ended(session, (handle) => handle.complete())),
+  );
+};
+
+async function list(_context: Context, { limit, all }: ListOptions): Promise<Answer> {
+  const most = whole(limit, 'limit');
+  const service = await connect({ taskQueue: '' });
+  try {
+    const running = all === true ? '' : " AND ExecutionStatus = 'Running'";
+    const found = await service.soon(async () => {
+      const rows: { session: string; execution: string; startedAt: string; shown: Shown }[] = [];
+      const executions = service.client.workflow.list({ query: `WorkflowType = 'toolSession'${running}` });
+      for await (const { workflowId, status, startTime, memo } of executions) {
+        const session = sessionOfWorkflow(workflowId);
+        if (session === null) continue;
+        const shown = (memo?.['countersign_session'] ?? {}) as Shown;
+        rows.push({ session, execution: status.name, startedAt: startTime.toISOString(), shown });
+        if (rows.length >= most) break;
+      }
+      return rows;
+    });
+    const rows = found.map(({ session, execution, startedAt, shown }) => ({
+      session,
+      status: shown.status ?? execution.toLowerCase(),
+      turn: shown.turn ?? null,
+      startedAt,
+    }));
+    const lines = table(
+      rows.map(({ session, status, turn, startedAt }) => [status, `turn ${turn ?? '-'}`, startedAt, session]),
+    );
+    return { data: { sessions: rows }, lines: [counted(rows.length, 'session'), ...lines] };
+  } finally {
+    await service.close();
+  }
+}
+
+/** What a session's memo says. */
+interface Shown {
+  readonly status?: SessionStatus;
+  readonly turn?: number;
+}
+
+async function inspect(_context: Context, session: string, settings: Settings): Promise<Answer> {
+  const { records, view, head } = await readSession(journalStore(settings), named(session));
+  const calls = ledgerRows(view);
+  const timeline = timelineOf(records);
+  const lines = [
+    `session ${session}: ${view.status}, turn ${view.turn}, ${counted(view.tokens, 'token')}`,
+    `log: ${counted(records.length, 'event')}, head ${head?.digest ?? 'none'}`,
+    '',
+    ...table(timeline.map(entryRow)),
+  ];
+  const data = { session, status: view.status, turn: view.turn, tokens: view.tokens, head, calls, timeline };
+  return { data, lines, exit: SESSION_EXITS[view.status] };
+}
+
+function entryRow({ at, type, callId, detail, queuedMs, executedMs, askedMs }: TimelineEntry): readonly string[] {
+  const took = [
+    ...(queuedMs === null ? [] : [`queued ${queuedMs} ms`]),
+    ...(executedMs === null ? [] : [`ran ${executedMs} ms`]),
+    ...(askedMs === null ? [] : [`asked for ${askedMs} ms`]),
+  ];
+  const said = ['tool', 'status', 'ground', 'error_code', 'code', 'decision', 'rule', 'worker_identity', 'stop'];
+  const words = said.flatMap((field) => (typeof detail[field] === 'string' ? [String(detail[field])] : []));
+  return [new Date(at).toISOString(), type, callId ?? '', words.join(' '), took.join(', ')];
+}
+
+async function attach(
+  { output, interrupted }: Context,
+  session: string,
+  { after, ...settings }: Settings & { readonly after: string },
+): Promise<Answer> {
+  const [journal, first] = [journalStore(settings), whole(after, 'after')];
+  await readSession(journal, named(session));
+  const contents = hasContents(settings) ? contentStore(settings) : undefined;
+  const service = await connect({ taskQueue: '' });
+  try {
+    const client = new SessionClient({
+      ...{ client: service.client, store: journal, taskQueue: '' },
+      contents: contents ?? journal,
+    });
+    let last = first;
+    const events: unknown[] = [];
+    for await (const event of client.getHandle(session).attach({ after: first, signal: interrupted })) {
+      last = event.sequence;
+      events.push({ sequence: event.sequence, at: event.at, type: event.type, body: event.body });
+      const said = typeof event.content === 'string' ? `  ${event.content}` : '';
+      output.say(`${event.sequence}  ${new Date(event.at).toISOString()}  ${event.type}${said}`);
+    }
+    const exit = interrupted.aborted ? { exit: 'interrupted' as const } : {};
+    return { data: { session, last, events }, ...exit };
+  } finally {
+    await service.close();
+  }
+}
+
+async function ended(session: string, end: (handle: SessionHandle) => Promise<ToolSessionStatus>): Promise<Answer> {
+  const service = await connect({ taskQueue: '' });
+  try {
+    const status = await end(handleOf(service, named(session)));
+    const lines = [`session ${session}: ${status.status}, ${counted(status.turn, 'turn')}`];
+    return { data: status, lines, exit: isEnded(status.status) ? 'done' : 'service_failure' };
+  } finally {
+    await service.close();
+  }
+}
+
+/** Of a session that is only asked: it reads and writes no store. */
+function handleOf({ client }: Service, session: string): SessionHandle {
+  const nothing = { scope: 'host', create: never, read: never, list: never } as const;
+  return new SessionClient({ client, store: nothing, contents: nothing, taskQueue: '' }).getHandle(session);
+}
+
+function never(): Promise<never> {
+  return Promise.reject(new CliError('invalid_argument', 'this needs no store'));
+}
+
+export function named(session: string): string {
+  if (isSessionName(session)) return session;
+  throw new CliError('invalid_argument', 'must be 1 to 64 characters of [A-Za-z0-9._-]', 'session');
+}
+
+export function whole(text: string, field: string): number {
+  if (/^[0-9]{1,9}$/.test(text)) return Number(text);
+  throw new CliError('invalid_argument', 'must be a whole number', field);
+}
