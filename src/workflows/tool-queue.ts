@@ -3,10 +3,8 @@
  * decided by `rules/invocations/queue`; what a worker holds is released by the end of its own execution, so there is nothing that
  * could be forgotten, and a queue that is lost is rebuilt by those whose calls it had.
  */
-import { TimeoutFailure, TimeoutType } from '@temporalio/common';
 import {
   ActivityFailure,
-  ApplicationFailure,
   CancellationScope,
   CancelledFailure,
   condition,
@@ -20,12 +18,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import { DRIVE_ACTIVITY, type CountersignActivities, type DriveResult } from '../activities/contract';
-import {
-  DESCRIBE_WORKERS_ACTIVITY,
-  TELL_ACTIVITY,
-  WORKER_NOT_ALLOWED,
-  type ToolActivities,
-} from '../activities/tool-contract';
+import { DESCRIBE_WORKERS_ACTIVITY, TELL_ACTIVITY, type ToolActivities } from '../activities/tool-contract';
 import type { Dict } from '../rules/fields';
 import { DEFAULT_VERSION, toolTaskQueue, type Tool } from '../rules/invocations/names';
 import { stepQueue } from '../rules/invocations/queue';
@@ -34,7 +27,6 @@ import {
   compareCalls,
   nextWakeAt,
   openQueue,
-  type DriveEnd,
   type QueueEffect,
   type QueueEvent,
   type QueueRequest,
@@ -64,6 +56,7 @@ import {
   returnAddress,
   withdrawalOf,
 } from './queue-wire';
+import { endOf, lossOf, wasNotTaken } from './queue-ends';
 import { queueDetails } from './queue-story';
 
 /** A worker that is there takes a call at once. One that stays untaken for so long shows that somebody is gone. */
@@ -115,6 +108,7 @@ class ToolQueue {
   private telling = 0;
   /** What this task has brought and is not let in yet. */
   private arrived: QueueRequest[] = [];
+  private showing = false;
   /** When the timer that runs will ring, unix milliseconds. */
   private rings = Number.POSITIVE_INFINITY;
 
@@ -201,7 +195,17 @@ class ToolQueue {
     const full = historyLength >= (this.input.renew_anyhow ?? RENEW_ANYHOW) || historySize >= RENEW_AT_BYTES;
     if (full && !this.state.draining) this.drain();
     this.arm();
-    queueDetails(this.status());
+    this.show();
+  }
+
+  /** Once for all that one task brings. */
+  private show(): void {
+    if (this.showing) return;
+    this.showing = true;
+    void Promise.resolve().then(() => {
+      this.showing = false;
+      queueDetails(this.status());
+    });
   }
 
   private perform(effect: QueueEffect): void {
@@ -307,33 +311,4 @@ async function told(workflowId: string, message: CallReport): Promise<void> {
     const handle = getExternalWorkflowHandle(workflowId);
     await handle.signal(reportSignal, message).catch(() => log.warn('countersign: nobody hears a report'));
   }
-}
-
-function endOf(result: DriveResult, { attempts }: RunningCall): DriveEnd {
-  switch (result.status) {
-    case 'done':
-      return { end: 'settled' };
-    case 'refused':
-      // After an execution that did not come back, more may have happened than this one knows.
-      return attempts === 0 ? { end: 'failed', code: result.code } : { end: 'unknown', code: result.code };
-    case 'stopped':
-      return { end: 'again' };
-    case 'parked':
-    case 'waiting':
-    case 'fenced':
-    case 'elsewhere':
-    case 'previewed':
-      return { end: 'unknown', code: 'dispatch:indeterminate' };
-  }
-}
-
-/** The only proofs that nothing was begun; see the table of activities' outcomes that counts as such in `drive`. */
-function wasNotTaken({ cause }: ActivityFailure): boolean {
-  if (cause instanceof TimeoutFailure) return cause.timeoutType === TimeoutType.SCHEDULE_TO_START;
-  return cause instanceof ApplicationFailure && cause.type === WORKER_NOT_ALLOWED;
-}
-
-function lossOf({ cause }: ActivityFailure): 'dispatch:lease_expired' | 'dispatch:indeterminate' {
-  const lease = cause instanceof TimeoutFailure && cause.timeoutType === TimeoutType.HEARTBEAT;
-  return lease ? 'dispatch:lease_expired' : 'dispatch:indeterminate';
 }
