@@ -8,32 +8,19 @@
  * - what is missing, foreign, unreachable or no address at all is refused by the code and exit code that a folder has;
  * - no output ever holds the user or the password of an address.
  */
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import os from 'node:os';
-import path from 'node:path';
+import { existsSync } from 'node:fs';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { describeWith } from '../systems/available';
 import { isMissing } from '../systems/system';
 import { startPostgres } from '../systems/postgres';
 import { startVersitygw } from '../systems/versitygw';
-import { sampleRun, type Sample } from '../transfer/support';
-import { writeFiles } from '../verify/sample-journal';
+import { files, useSampleFolder } from './sample-folder';
 import { answerOf, cli, type JsonAnswer } from './support';
 
 const PASSWORD = 'pw of the owner';
 const JOURNAL_ID = `jrn_${'0'.repeat(32)}`;
-let folder: string;
-let sample: Sample;
-
-beforeEach(async () => {
-  folder = mkdtempSync(path.join(os.tmpdir(), 'cli-addresses-'));
-  sample = await sampleRun();
-  writeFiles(at('journal'), sample.sample.files);
-  writeFiles(at('journal-contents'), sample.contents.entries);
-});
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
-
-const at = (...names: readonly string[]): string => path.join(folder, ...names);
+const here = useSampleFolder();
+const { at } = here;
 
 async function json(...args: readonly string[]): Promise<JsonAnswer & { code: number | null }> {
   const spoken = await cli(...args);
@@ -44,13 +31,6 @@ async function json(...args: readonly string[]): Promise<JsonAnswer & { code: nu
     }
   }
   return { ...answerOf(ran), code: ran.code };
-}
-
-/** Every file below a folder, with its bytes. */
-function files(root: string): Record<string, string> {
-  const names = readdirSync(root, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
-  const paths = names.map((entry) => path.join(entry.parentPath, entry.name)).filter((name) => !name.includes('.tmp'));
-  return Object.fromEntries(paths.map((name) => [path.relative(root, name), readFileSync(name, 'base64')]));
 }
 
 describeWith(
@@ -69,12 +49,12 @@ describeWith(
         code: 0,
         data: { kind: 'journal', ok: true, justified: true, journal_id: JOURNAL_ID },
       });
-      expect(await json('journal', 'ls', there)).toMatchObject({ code: 0, data: { runs: [{ run_id: sample.runId }] } });
-      const fromThere = await json('inspect', sample.runId, '--offline', '--journal', there);
-      const fromFolder = await json('inspect', sample.runId, '--offline', '--journal', at('journal'));
+      expect(await json('journal', 'ls', there)).toMatchObject({ code: 0, data: { runs: [{ run_id: here.runId }] } });
+      const fromThere = await json('inspect', here.runId, '--offline', '--journal', there);
+      const fromFolder = await json('inspect', here.runId, '--offline', '--journal', at('journal'));
       expect(fromThere).toEqual(fromFolder);
 
-      expect((await cli('export', there, sample.runId, '-o', at('one.export'))).code).toBe(0);
+      expect((await cli('export', there, here.runId, '-o', at('one.export'))).code).toBe(0);
       const other = address();
       expect(await json('journal', 'init', other, '--from', at('one.export'))).toMatchObject({
         code: 0,
@@ -110,8 +90,8 @@ describeWith(
       const cases: readonly (readonly [args: readonly string[], code: string, exit: number])[] = [
         [['journal', 'ls', missing], invalid, 2],
         [['verify', missing], invalid, 2],
-        [['export', missing, sample.runId, '-o', at('x')], invalid, 2],
-        [['inspect', sample.runId, '--offline', '--journal', missing], invalid, 2],
+        [['export', missing, here.runId, '-o', at('x')], invalid, 2],
+        [['inspect', here.runId, '--offline', '--journal', missing], invalid, 2],
         [['journal', 'copy', missing, at('x')], invalid, 2],
         [['journal', 'init', foreign], invalid, 2],
         [['journal', 'copy', at('journal'), foreign], 'store_unsafe_entry', 1],
@@ -178,7 +158,7 @@ describeWith(
       }
       expect(files(at('back'))).toEqual(files(at('journal')));
       expect(await json('verify', s3('one'), '--strict')).toMatchObject({ code: 0, data: { journal_id: JOURNAL_ID } });
-      expect(await json('journal', 'ls', s3('two'))).toMatchObject({ data: { runs: [{ run_id: sample.runId }] } });
+      expect(await json('journal', 'ls', s3('two'))).toMatchObject({ data: { runs: [{ run_id: here.runId }] } });
       const made = await json('journal', 'init', s3('new'));
       expect(made).toMatchObject({ code: 0, data: { contents: `s3://${name}/new-contents` } });
       expect(await json('journal', 'init', s3(''))).toMatchObject({ code: 2, error: { code: 'store_invalid_path' } });

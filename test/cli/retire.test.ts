@@ -9,33 +9,20 @@
  * - a journal in a database or a bucket is refused before anything of it is asked for, by a sentence that says what to do instead
  * - a retirement that is killed anywhere leaves a run that verifies and reads alike, and the next one finishes it
  */
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
-import os from 'node:os';
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { runChild } from '../adapters/stores/run-child';
 import { verify } from '../../src/verify';
-import { sampleRun, type Sample } from '../transfer/support';
+import { sampleRun } from '../transfer/support';
 import { writeFiles } from '../verify/sample-journal';
-import { answerOf, cli, type JsonAnswer } from './support';
+import { files, json, useSampleFolder } from './sample-folder';
 
-let folder: string;
-let sample: Sample;
-beforeEach(async () => {
-  folder = mkdtempSync(path.join(os.tmpdir(), 'cli-retire-'));
-  sample = await sampleRun();
-  writeFiles(at('journal'), sample.sample.files);
-  age(sample.runId, 40);
-});
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
-
-const at = (...names: readonly string[]): string => path.join(folder, ...names);
+const here = useSampleFolder();
+const { at } = here;
+beforeEach(() => age(here.runId, 40));
 const lineage = (runId: string): string => at('journal', runId, 'lineage-0001');
 
-async function json(...args: readonly string[]): Promise<JsonAnswer & { code: number | null }> {
-  const ran = await cli(...args, '--json');
-  return { ...answerOf(ran), code: ran.code };
-}
 const retire = (...args: readonly string[]) => json('journal', 'retire', '--journal', at('journal'), ...args);
 
 function age(runId: string, days: number): void {
@@ -43,24 +30,18 @@ function age(runId: string, days: number): void {
   for (const name of readdirSync(lineage(runId))) utimesSync(path.join(lineage(runId), name), then, then);
 }
 
-function files(root: string): Record<string, string> {
-  const names = readdirSync(root, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
-  const paths = names.map((entry) => path.join(entry.parentPath, entry.name)).filter((name) => !name.includes('.tmp'));
-  return Object.fromEntries(paths.map((name) => [path.relative(root, name), readFileSync(name, 'latin1')]));
-}
-
-const head = () => sample.sample.chain.at(-1)!.checkpointDigest;
+const head = () => here.sample.sample.chain.at(-1)!.checkpointDigest;
 
 describe('journal retire', () => {
   it('shows first, and then retires what was confirmed', async () => {
     const before = files(at('journal'));
-    const shown = await retire(sample.runId, '--minimum-age', '30d');
+    const shown = await retire(here.runId, '--minimum-age', '30d');
     expect(shown).toMatchObject({
       code: 0,
       data: {
         dry_run: true,
         counts: { retirable: 1 },
-        runs: [{ run_id: sample.runId, plan: { dry_run: true, record: { final_checkpoint_digest: head() } } }],
+        runs: [{ run_id: here.runId, plan: { dry_run: true, record: { final_checkpoint_digest: head() } } }],
       },
     });
     expect(files(at('journal'))).toEqual(before);
@@ -72,22 +53,20 @@ describe('journal retire', () => {
       token.slice(token.indexOf('/') + 1),
       'yes',
     ]) {
-      const refused = await retire(sample.runId, '--minimum-age', '30d', '--confirm', wrong);
+      const refused = await retire(here.runId, '--minimum-age', '30d', '--confirm', wrong);
       expect(refused).toMatchObject({ code: 2, error: { code: 'invalid_argument', field: 'confirm' } });
     }
-    expect(await retire(sample.runId, '--minimum-age', '31d', '--confirm', token)).toMatchObject({ code: 2 });
+    expect(await retire(here.runId, '--minimum-age', '31d', '--confirm', token)).toMatchObject({ code: 2 });
     expect(files(at('journal'))).toEqual(before);
 
-    expect(await retire(sample.runId, '--minimum-age', '30d', '--confirm', token)).toMatchObject({ code: 0 });
+    expect(await retire(here.runId, '--minimum-age', '30d', '--confirm', token)).toMatchObject({ code: 0 });
     const after = files(at('journal'));
     const gone = Object.keys(before).filter((name) => !(name in after));
     expect(gone).toHaveLength(4);
     for (const name of gone) expect(name).toMatch(/lineage-0001\/checkpoint-/);
-    expect(Object.keys(after).filter((name) => !(name in before))).toEqual([
-      `${sample.runId}/lineage-0001/retired.json`,
-    ]);
+    expect(Object.keys(after).filter((name) => !(name in before))).toEqual([`${here.runId}/lineage-0001/retired.json`]);
     for (const name of Object.keys(after)) if (name in before) expect(after[name]).toBe(before[name]);
-    const again = await retire(sample.runId, '--minimum-age', '30d');
+    const again = await retire(here.runId, '--minimum-age', '30d');
     expect(again).toMatchObject({ code: 0, data: { counts: { retired: 1 }, confirm: null } });
   });
 
@@ -102,11 +81,11 @@ describe('journal retire', () => {
     expect(await json('journal', 'ls', at('journal'))).toMatchObject({
       data: { runs: [{ phase: 'completed, retired', checkpoints: 4, committed: 2 }] },
     });
-    expect(await json('inspect', sample.runId, '--offline', '--journal', at('journal'))).toMatchObject({
+    expect(await json('inspect', here.runId, '--offline', '--journal', at('journal'))).toMatchObject({
       code: 0,
       data: { journal: { phase: 'completed', head: { digest: head() }, checkpoints: 4 } },
     });
-    expect(await json('export', at('journal'), sample.runId, '-o', at('run.export'))).toMatchObject({
+    expect(await json('export', at('journal'), here.runId, '-o', at('run.export'))).toMatchObject({
       code: 0,
       data: { head: { digest: head() } },
     });
@@ -125,12 +104,12 @@ describe('journal retire', () => {
   it('notices a forged record, and one whose run lost a slot', async () => {
     const { confirm } = (await retire('--minimum-age', '30d')).data as { confirm: string };
     await retire('--minimum-age', '30d', '--confirm', confirm);
-    const file = path.join(lineage(sample.runId), 'retired.json');
+    const file = path.join(lineage(here.runId), 'retired.json');
     const record = readFileSync(file, 'utf8');
     writeFileSync(file, record.replace('"effect_count":2', '"effect_count":3'));
     expect(await verify(at('journal'))).toMatchObject({ ok: false, findings: [{ code: 'lineage_invalid' }] });
     writeFileSync(file, record);
-    rmSync(at('journal', sample.runId, 'sends', sample.sample.keys[0], '0001'));
+    rmSync(at('journal', here.runId, 'sends', here.sample.sample.keys[0], '0001'));
     expect(await verify(at('journal'))).toMatchObject({ ok: false });
   });
 
@@ -167,7 +146,7 @@ describe('journal retire', () => {
     expect(await retire('--minimum-age', '30d', '--confirm', confirm)).toMatchObject({ code: 0 });
     const after = files(at('journal'));
     for (const [name, content] of Object.entries(before)) {
-      if (!name.startsWith(sample.runId)) expect(after[name]).toBe(content);
+      if (!name.startsWith(here.runId)) expect(after[name]).toBe(content);
     }
     for (const wrong of ['23h', '1', '', '-3d', '1w', '2.5d']) {
       expect(await retire('--minimum-age', wrong)).toMatchObject({ code: 2, error: { code: 'invalid_argument' } });
@@ -206,17 +185,17 @@ describe('journal retire', () => {
     for (const kill of ['linked', 'cleaned:1', 'cleaned:3', 'cleaned:4']) {
       rmSync(at('journal'), { recursive: true });
       cpSync(at('whole'), at('journal'), { recursive: true, preserveTimestamps: true });
-      expect(await runChild('../../cli/retire-child.ts', [lineage(sample.runId), kill])).toBe('killed');
-      expect(existsSync(path.join(lineage(sample.runId), 'retired.json'))).toBe(true);
+      expect(await runChild('../../cli/retire-child.ts', [lineage(here.runId), kill])).toBe('killed');
+      expect(existsSync(path.join(lineage(here.runId), 'retired.json'))).toBe(true);
       expect(await verify(at('journal'))).toMatchObject({ ok: true, justified: true, checkpoints: 4 });
       const shown = await retire('--minimum-age', '30d');
-      const left = readdirSync(lineage(sample.runId)).filter((name) => name.startsWith('checkpoint-')).length;
+      const left = readdirSync(lineage(here.runId)).filter((name) => name.startsWith('checkpoint-')).length;
       expect(shown.data?.['counts']).toMatchObject(left === 0 ? { retired: 1 } : { leftover: 1 });
       if (left > 0) {
         const { confirm } = shown.data as { confirm: string };
         expect(await retire('--minimum-age', '30d', '--confirm', confirm)).toMatchObject({ code: 0 });
       }
-      expect(readdirSync(lineage(sample.runId)).filter((name) => !name.startsWith('.'))).toEqual(['retired.json']);
+      expect(readdirSync(lineage(here.runId)).filter((name) => !name.startsWith('.'))).toEqual(['retired.json']);
       expect(await verify(at('journal'), { expectHead: head() })).toMatchObject({ ok: true, anchored: true });
     }
   });

@@ -7,66 +7,41 @@
  * - a copy is brought up to date, and left alone where it is further on;
  * - whatever cannot be done changes nothing, and says so with its code, its exit code and one sentence without contents.
  */
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import os from 'node:os';
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { journalToText } from '../../src/rules/journal-record';
-import { writeFiles } from '../verify/sample-journal';
-import { sampleRun, type Sample } from '../transfer/support';
-import { answerOf, cli, type JsonAnswer } from './support';
+import { files, json, useSampleFolder } from './sample-folder';
+import { cli } from './support';
 
-let folder: string;
-let sample: Sample;
-beforeEach(async () => {
-  folder = mkdtempSync(path.join(os.tmpdir(), 'cli-transfer-'));
-  sample = await sampleRun();
-  writeFiles(at('journal'), sample.sample.files);
-  writeFiles(at('journal-contents'), sample.contents.entries);
-});
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
-
-const at = (...names: readonly string[]): string => path.join(folder, ...names);
+const here = useSampleFolder();
+const { at } = here;
 const JOURNAL_ID = `jrn_${'0'.repeat(32)}`;
-
-async function json(...args: readonly string[]): Promise<JsonAnswer & { code: number | null }> {
-  const ran = await cli(...args, '--json');
-  expect(ran.out + ran.err).not.toMatch(/"id":"[ab]"/);
-  return { ...answerOf(ran), code: ran.code };
-}
-
-/** Every file below a folder, with its bytes; empty when it is not there. */
-function files(root: string): Record<string, string> {
-  if (!existsSync(root)) return {};
-  const names = readdirSync(root, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
-  const paths = names.map((entry) => path.join(entry.parentPath, entry.name)).filter((name) => !name.includes('.tmp'));
-  return Object.fromEntries(paths.map((name) => [path.relative(root, name), readFileSync(name, 'utf8')]));
-}
 
 describe('a run on the move', () => {
   it('goes into one file, verifies there, and is placed elsewhere', async () => {
     const [from, out] = [at('journal'), at('run.export')];
     process.env['COUNTERSIGN_CONTENTS'] = at('journal-contents');
-    const made = await json('export', from, sample.runId, '-o', out);
+    const made = await json('export', from, here.runId, '-o', out);
     expect(made).toMatchObject({
       ok: true,
       code: 0,
-      data: { journal_id: JOURNAL_ID, run_id: sample.runId, contents: false, head: { phase: 'completed' } },
+      data: { journal_id: JOURNAL_ID, run_id: here.runId, contents: false, head: { phase: 'completed' } },
     });
     expect(readFileSync(out, 'utf8')).not.toContain('operations/');
-    const head = sample.sample.chain.at(-1)!.checkpointDigest;
+    const head = here.sample.sample.chain.at(-1)!.checkpointDigest;
     expect(await json('verify', out, '--strict', '--expect-head', head)).toMatchObject({
       code: 0,
       data: { kind: 'journal', anchored: true, justified: true, journal_id: JOURNAL_ID },
     });
 
     const whole = at('whole.export');
-    const withContents = await json('export', from, sample.runId, '--contents', at('journal-contents'), '--out', whole);
+    const withContents = await json('export', from, here.runId, '--contents', at('journal-contents'), '--out', whole);
     expect(withContents).toMatchObject({ ok: true, data: { contents: true, missing_operations: 0 } });
     for (const state of ['placed', 'same']) {
       expect(await json('journal', 'init', at('new'), '--from', whole)).toMatchObject({
         code: 0,
-        data: { journal_id: JOURNAL_ID, run_id: sample.runId, state, contents: at('new-contents') },
+        data: { journal_id: JOURNAL_ID, run_id: here.runId, state, contents: at('new-contents') },
       });
       expect(files(at('new'))).toEqual(files(from));
     }
@@ -75,7 +50,7 @@ describe('a run on the move', () => {
         .filter((name) => name !== 'salts/of-another-run')
         .sort(),
     );
-    expect(await json('journal', 'ls', at('new'))).toMatchObject({ data: { runs: [{ run_id: sample.runId }] } });
+    expect(await json('journal', 'ls', at('new'))).toMatchObject({ data: { runs: [{ run_id: here.runId }] } });
   });
 
   it('is copied with its journal, and the copy brought up to date', async () => {
@@ -93,9 +68,7 @@ describe('a run on the move', () => {
     expect(files(at('copy'))).toEqual(files(at('journal')));
     const told = await cli('journal', 'copy', at('journal'), at('copy'));
     expect(told).toMatchObject({ code: 0, err: '' });
-    expect(told.out).toBe(
-      `journal ${JOURNAL_ID}, 1 run\n${sample.runId}  there already, in the same state  0 entries\n`,
-    );
+    expect(told.out).toBe(`journal ${JOURNAL_ID}, 1 run\n${here.runId}  there already, in the same state  0 entries\n`);
   });
 });
 
@@ -112,11 +85,11 @@ const other = (): string => {
 };
 const forked = (): string => {
   cpSync(at('journal'), at('forked'), { recursive: true });
-  writeFileSync(at('forked', sample.runId, 'epochs', '000002'), '{}');
+  writeFileSync(at('forked', here.runId, 'epochs', '000002'), '{}');
   return at('forked');
 };
 const damagedJournal = (): string => {
-  rmSync(at('journal', sample.runId, 'lineage-0001', 'checkpoint-00000000000000000001.json'));
+  rmSync(at('journal', here.runId, 'lineage-0001', 'checkpoint-00000000000000000001.json'));
   return at('journal');
 };
 const stranger = (): string => {
@@ -128,7 +101,7 @@ const cut = (): string => {
   writeFileSync(at('cut.export'), readFileSync(at('run.export')).subarray(0, -50));
   return at('cut.export');
 };
-const exportTo = (...more: readonly string[]): readonly string[] => ['export', at('journal'), sample.runId, ...more];
+const exportTo = (...more: readonly string[]): readonly string[] => ['export', at('journal'), here.runId, ...more];
 
 const REFUSED: Readonly<Record<string, Refusal>> = {
   'an export over a file': { args: () => exportTo('-o', at('run.export')), code: 'output_exists', exit: 6 },
@@ -140,12 +113,12 @@ const REFUSED: Readonly<Record<string, Refusal>> = {
     exit: 2,
   },
   'an export of no journal': {
-    args: () => ['export', stranger(), sample.runId, '-o', at('x')],
+    args: () => ['export', stranger(), here.runId, '-o', at('x')],
     code: 'journal_missing',
     exit: 2,
   },
   'an export of a damaged journal': {
-    args: () => ['export', damagedJournal(), sample.runId, '-o', at('x')],
+    args: () => ['export', damagedJournal(), here.runId, '-o', at('x')],
     code: 'not_verified',
     exit: 3,
   },
@@ -222,7 +195,7 @@ const REFUSED: Readonly<Record<string, Refusal>> = {
     exit: 2,
   },
   'a resumed run of a wrong head': {
-    args: () => ['resume', at('journal'), sample.runId, '--expect-head', 'sha256:1'],
+    args: () => ['resume', at('journal'), here.runId, '--expect-head', 'sha256:1'],
     code: 'invalid_argument',
     exit: 2,
   },
@@ -234,10 +207,10 @@ describe('what is refused', () => {
   it.each(Object.keys(REFUSED))('%s', async (name) => {
     const { args, code, exit } = REFUSED[name]!;
     const given = args();
-    const before = files(folder);
+    const before = files(at());
     const answer = await json(...given);
     expect(answer).toMatchObject({ ok: false, code: exit, error: { code } });
     expect(answer.error?.message).toMatch(/^[^\n]{10,300}$/);
-    expect(files(folder)).toEqual(before);
+    expect(files(at())).toEqual(before);
   });
 });
