@@ -4,15 +4,13 @@
  * Invariant: the server answers when `startPostgres` or `start` returns; it does not outlive the process that started it, however
  * that one ends, and its folder goes with it. It can be stopped, killed, frozen and started again with the same data and port.
  */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import {
   appendFileSync,
   chmodSync,
   chownSync,
   cpSync,
   mkdtempSync,
-  openSync,
-  closeSync,
   readFileSync,
   rmSync,
   writeFileSync,
@@ -26,6 +24,7 @@ import { findFreePorts } from '../../src/testing/dev-server';
 import { isMissing, type Missing, type Running } from './system';
 import { findPostgres, type PostgresBinaries } from './postgres-binaries';
 import { removeWithUs } from './remove-with-us';
+import { startChild, type ServerChild } from './server-child';
 
 const HOST = '127.0.0.1';
 const START_TRIES = 5;
@@ -100,7 +99,7 @@ class PostgresOnDisk implements PostgresServer {
   readonly #standbys: PostgresServer[] = [];
   #settings: PostgresSettings;
   #port = 0;
-  #postmaster: { readonly child: ChildProcess; readonly exited: Promise<void> } | null = null;
+  #postmaster: ServerChild | null = null;
   #frozen: { readonly pids: readonly number[]; thawed(): void } | null = null;
   #databases = 0;
 
@@ -128,9 +127,8 @@ class PostgresOnDisk implements PostgresServer {
   }
 
   get pid(): number {
-    const pid = this.#postmaster?.child.pid;
-    if (pid === undefined) throw new Error('The PostgreSQL server is not running.');
-    return pid;
+    if (this.#postmaster === null) throw new Error('The PostgreSQL server is not running.');
+    return this.#postmaster.pid;
   }
 
   get folder(): string {
@@ -273,37 +271,23 @@ class PostgresOnDisk implements PostgresServer {
     const { folder, binaries } = this.#parts;
     const log = path.join(folder, 'log');
     rmSync(log, { force: true });
-    const output = openSync(log, 'w', 0o600);
     const fixed = { listen_addresses: HOST, unix_socket_directories: '', port: this.#port };
     const flags = Object.entries({ ...this.#settings, ...fixed }).flatMap(([name, value]) => [
       '-c',
       `${name}=${value}`,
     ]);
-    const child = spawn(path.join(binaries.folder, 'postgres'), ['-D', this.#data, ...flags], {
-      ...binaries.as,
-      cwd: folder,
-      env: environment(),
-      detached: true, // Ctrl-C reaches us, and we end the server
-      stdio: ['ignore', output, output],
+    const how = { ...binaries.as, cwd: folder, env: environment() };
+    const postmaster = startChild(path.join(binaries.folder, 'postgres'), ['-D', this.#data, ...flags], log, how);
+    if (postmaster === null) return 'its program could not be started';
+    this.#postmaster = postmaster;
+    void postmaster.exited.then(() => {
+      if (this.#postmaster === postmaster) this.#postmaster = null;
     });
-    closeSync(output);
-    const exited = new Promise<void>((resolve) => {
-      child.once('exit', () => resolve());
-      child.once('error', () => resolve());
-    });
-    let ended = false;
-    void exited.then(() => {
-      ended = true;
-      if (this.#postmaster?.child === child) this.#postmaster = null;
-    });
-    if (child.pid === undefined) return 'its program could not be started';
-    endWithUs(child.pid, exited);
-    this.#postmaster = { child, exited };
-    while (!ended && performance.now() < deadline) {
+    while (!postmaster.hasEnded() && performance.now() < deadline) {
       if (await this.#answers()) return null;
       await delay(20);
     }
-    if (ended) return 'it ended at once';
+    if (postmaster.hasEnded()) return 'it ended at once';
     await this.#endBy('SIGKILL');
     return `it did not answer within ${READY_WITHIN_MS} ms`;
   }
@@ -312,7 +296,7 @@ class PostgresOnDisk implements PostgresServer {
     // Says its pid only once it accepts connections; so no stranger on the same port passes for it.
     try {
       const [pid, , , , , , , status] = readFileSync(path.join(this.#data, 'postmaster.pid'), 'utf8').split('\n');
-      if (Number(pid) !== this.#postmaster?.child.pid || !/ready|standby/.test(status ?? '')) return false;
+      if (Number(pid) !== this.#postmaster?.pid || !/ready|standby/.test(status ?? '')) return false;
       await this.query('postgres', 'SELECT 1');
       return true;
     } catch {

@@ -4,14 +4,13 @@
  * Invariant: it answers when `start` returns; it does not outlive this process, however that one ends, and its folder goes with
  * it. It can be killed, frozen and started again with the same data on the same port.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { findFreePorts } from '../../src/testing/dev-server';
-import { endWithUs } from '../../src/testing/end-with-us';
 import { removeWithUs } from './remove-with-us';
+import { startChild, type ServerChild } from './server-child';
 import { type Running } from './system';
 
 export interface ServerProgram {
@@ -32,7 +31,7 @@ export class ServerProcess implements Running {
   readonly #program: ServerProgram;
   readonly #guard: { removed(): void };
   #port = 0;
-  #running: { readonly child: ChildProcess; readonly exited: Promise<void> } | null = null;
+  #running: ServerChild | null = null;
 
   private constructor(program: ServerProgram) {
     this.#program = program;
@@ -63,26 +62,12 @@ export class ServerProcess implements Running {
     if (this.#running !== null) throw new Error(`${this.#program.name} is running already.`);
     const { name, env, readyWithinMs } = this.#program;
     const [command, ...args] = this.#program.command(this.#port, this.folder);
-    const output = openSync(this.#logFile, 'w', 0o600);
     const { PATH = '', HOME = '' } = process.env;
-    const child = spawn(command, args, {
-      cwd: this.folder,
-      env: { PATH, HOME, ...env },
-      detached: true, // Ctrl-C reaches us, and we end the server
-      stdio: ['ignore', output, output],
-    });
-    closeSync(output);
-    const exited = new Promise<void>((resolve) => {
-      child.once('exit', () => resolve());
-      child.once('error', () => resolve());
-    });
-    let ended = false;
-    void exited.then(() => (ended = true));
-    if (child.pid === undefined) throw new Error(`${name} could not be started.`);
-    endWithUs(child.pid, exited);
-    this.#running = { child, exited };
+    const running = startChild(command, args, this.#logFile, { cwd: this.folder, env: { PATH, HOME, ...env } });
+    if (running === null) throw new Error(`${name} could not be started.`);
+    this.#running = running;
     const deadline = performance.now() + readyWithinMs;
-    while (!ended && performance.now() < deadline) {
+    while (!running.hasEnded() && performance.now() < deadline) {
       if (await this.#program.answers(this.#port).catch(() => false)) return;
       await delay(20);
     }

@@ -13,6 +13,9 @@ export const MAX_PATH_LENGTH = 800;
 /** First segment that stores keep for themselves. */
 export const RESERVED_SEGMENT = '.tmp';
 
+/** Behind every character of a path. */
+export const BEHIND_ALL = '{';
+
 const SEGMENT = /^[A-Za-z0-9._-]+$/;
 
 /** Whether a name could be one segment of an entry's path. */

@@ -19,6 +19,7 @@ import {
 import path from 'node:path';
 import { type ContentStore, type CreateOutcome, StoreError } from '../../ports';
 import { compareNames, entrySegments, folderSegments, isEntrySegment, RESERVED_SEGMENT } from './entry-path';
+import { DEFAULT_MAX_ENTRY_BYTES, tooLarge } from './entry-size';
 import { errnoOf, storeFault, unsafeEntry } from './file-fault';
 import { Folders, type MadeFolder } from './folders';
 import { FolderSync } from './folder-sync';
@@ -38,7 +39,6 @@ export interface FileStoreOptions {
   readonly onStep?: (step: PublishStep, entry?: string) => void;
 }
 
-const DEFAULT_MAX_ENTRY_BYTES = 16 * 1024 * 1024;
 const OPEN_ENTRY = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 /** A folder that vanishes under a create is made again this often before the create fails. */
 const CREATE_ATTEMPTS = 3;
@@ -87,7 +87,8 @@ export class FileStore implements ContentStore {
   /** The files are flushed side by side, then linked one after the other, then the folders are flushed side by side. */
   async createInOrder(entries: readonly (readonly [string, Uint8Array])[]): Promise<readonly CreateOutcome[]> {
     const wanted = entries.map(([entry, bytes]) => ({ entry, bytes, segments: entrySegments(entry) }));
-    for (const { entry, bytes } of wanted) if (bytes.length > this.#maxEntryBytes) throw this.#tooLarge(entry);
+    for (const { entry, bytes } of wanted)
+      if (bytes.length > this.#maxEntryBytes) throw tooLarge(entry, this.#maxEntryBytes);
     for (let attempt = 1; ; attempt += 1) {
       const outcomes = await this.#guard('create', wanted[0]?.entry ?? '', () => this.#createOnce(wanted));
       if (outcomes !== 'vanished') return outcomes;
@@ -243,18 +244,11 @@ export class FileStore implements ContentStore {
     try {
       const opened = fstatSync(fd);
       refuseIrregular(opened, entry);
-      if (opened.size > this.#maxEntryBytes) throw this.#tooLarge(entry);
+      if (opened.size > this.#maxEntryBytes) throw tooLarge(entry, this.#maxEntryBytes);
       return readAll(fd, opened.size, entry);
     } finally {
       closeSync(fd);
     }
-  }
-
-  #tooLarge(entry: string): StoreError {
-    return new StoreError(
-      'store_entry_too_large',
-      `"${entry}" is larger than the ${this.#maxEntryBytes} bytes that this store takes; split it or raise the limit`,
-    );
   }
 
   async #guard<T>(action: string, entry: string, run: () => Promise<T>): Promise<T> {

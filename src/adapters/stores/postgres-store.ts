@@ -8,7 +8,8 @@
  */
 import { type ContentStore, type CreateOutcome, type Store, StoreError } from '../../ports';
 import { type PostgresConnection } from '../postgres/postgres-connection';
-import { entrySegments, folderSegments } from './entry-path';
+import { BEHIND_ALL, entrySegments, folderSegments } from './entry-path';
+import { DEFAULT_MAX_ENTRY_BYTES, tooLarge } from './entry-size';
 import { isPassing, isWarned, type PostgresFault, postgresFault } from './postgres-fault';
 import { located } from './postgres-place';
 import { type Parameter, type PostgresLimits, PostgresPool, type Row } from './postgres-pool';
@@ -31,14 +32,11 @@ export interface PostgresStoreOptions extends PostgresLimits {
   readonly maxEntryBytes?: number;
 }
 
-const DEFAULT_MAX_ENTRY_BYTES = 16 * 1024 * 1024;
 /** Names in one answer; a longer list takes several. */
 const PAGE = 1_000;
 /** Creates that undid each other are repeated so often: nothing of them is left when the server says so. */
 const ATTEMPTS = 5;
 const OUTCOMES: Readonly<Record<string, CreateOutcome>> = { c: 'created', i: 'identical', x: 'conflict' };
-/** Behind every character of a path. */
-const BEHIND_ALL = '{';
 
 /** The journal's store: it can add and read, never change. Its tables are made by `migratePostgresStore`. */
 export function postgresStore(options: PostgresStoreOptions): PostgresStore {
@@ -77,7 +75,7 @@ export class PostgresStore implements Store {
   async createInOrder(entries: readonly (readonly [string, Uint8Array])[]): Promise<readonly CreateOutcome[]> {
     const folders = new Set(entries.flatMap(([entry]) => foldersOf(entrySegments(entry))));
     for (const [entry, bytes] of entries) {
-      if (bytes.length > this.#maxEntryBytes) throw this.#tooLarge(entry);
+      if (bytes.length > this.#maxEntryBytes) throw tooLarge(entry, this.#maxEntryBytes);
       if (folders.has(entry)) throw new StoreError('store_unsafe_entry', `"${entry}" cannot be an entry and a folder`);
     }
     if (entries.length === 0) return [];
@@ -93,7 +91,7 @@ export class PostgresStore implements Store {
     const [[standby, length, base64] = []] = await this.#run('read', entry, statement, [entry, this.#maxEntryBytes]);
     refuseStandby(standby, 'read', entry);
     if ((length ?? null) === null) return null;
-    if ((base64 ?? null) === null) throw this.#tooLarge(entry);
+    if ((base64 ?? null) === null) throw tooLarge(entry, this.#maxEntryBytes);
     return new Uint8Array(Buffer.from(base64 as string, 'base64'));
   }
 
@@ -148,13 +146,6 @@ export class PostgresStore implements Store {
     if (up === made) return;
     await this.#pool.run(catchUpStatement(this.#schema), []);
     this.#given.made = up;
-  }
-
-  #tooLarge(entry: string): StoreError {
-    return new StoreError(
-      'store_entry_too_large',
-      `"${entry}" is larger than the ${this.#maxEntryBytes} bytes that this store takes; split it or raise the limit`,
-    );
   }
 }
 

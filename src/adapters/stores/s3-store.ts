@@ -12,7 +12,15 @@ import { type ContentStore, type CreateOutcome, type Store, StoreError } from '.
 import { S3Bucket, type S3NewObject, type S3Page } from '../s3/s3-bucket';
 import { connectionFault, keyBelow, type S3Connection } from '../s3/s3-connection';
 import { S3Fault } from '../s3/s3-fault';
-import { compareNames, entrySegments, folderSegments, isEntrySegment, RESERVED_SEGMENT } from './entry-path';
+import {
+  BEHIND_ALL,
+  compareNames,
+  entrySegments,
+  folderSegments,
+  isEntrySegment,
+  RESERVED_SEGMENT,
+} from './entry-path';
+import { DEFAULT_MAX_ENTRY_BYTES, tooLarge } from './entry-size';
 import { passes, s3StoreError } from './s3-store-error';
 
 /** Which bucket and limits; times are in milliseconds. */
@@ -23,7 +31,6 @@ export interface S3StoreOptions extends S3Connection {
   readonly timeoutMs?: number;
 }
 
-const DEFAULT_MAX_ENTRY_BYTES = 16 * 1024 * 1024;
 const DEFAULT_TIMEOUT_MS = 10_000;
 /** An object key has at most 1,024 bytes, an entry's path 800. */
 const MAX_PREFIX_LENGTH = 200;
@@ -35,8 +42,6 @@ const PATIENCE_IN_TIMEOUTS = 2;
 const ERASE_ROUNDS = 64;
 /** Metadata that says whose PUT made the object. */
 const WRITER = 'countersign-writer';
-/** Behind every character of a path. */
-const BEHIND_ALL = '{';
 const PROBE: Omit<S3NewObject, 'metadata'> = {
   body: new TextEncoder().encode('An object that stands here is not overwritten under "If-None-Match: *".\n'),
   contentType: 'text/plain',
@@ -77,7 +82,7 @@ export class S3Store implements Store {
 
   async create(entry: string, bytes: Uint8Array): Promise<CreateOutcome> {
     entrySegments(entry);
-    if (bytes.length > this.#maxEntryBytes) throw this.#tooLarge(entry);
+    if (bytes.length > this.#maxEntryBytes) throw tooLarge(entry, this.#maxEntryBytes);
     await this.probe();
     const writer = randomUUID();
     const object = { body: bytes, contentType: CONTENT_TYPE, metadata: { [WRITER]: writer } };
@@ -154,7 +159,7 @@ export class S3Store implements Store {
         return await this.#bucket.get(keyBelow(this.#prefix, entry));
       } catch (fault) {
         if (!(fault instanceof S3Fault)) throw fault;
-        if (fault.kind === 'too_large') throw this.#tooLarge(entry);
+        if (fault.kind === 'too_large') throw tooLarge(entry, this.#maxEntryBytes);
         if (fault.kind !== 'absent') throw fault;
         if (fault.deleteMarker && this.#keeps === 'journal') throw deleted(entry);
         return null;
@@ -197,13 +202,6 @@ export class S3Store implements Store {
       }
       await delay(pause * (0.5 + Math.random() / 2));
     }
-  }
-
-  #tooLarge(entry: string): StoreError {
-    return new StoreError(
-      'store_entry_too_large',
-      `"${entry}" is larger than the ${this.#maxEntryBytes} bytes that this store takes; split it or raise the limit`,
-    );
   }
 }
 
