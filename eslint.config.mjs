@@ -48,6 +48,12 @@ const ROOMS = [
     packages: '(?!@temporalio/)',
     says: 'Adapters import rules, ports and their own client library, never Temporal.',
   },
+  {
+    room: 'src/inbox/browser',
+    inside: ['rules', 'verify', 'inbox/browser', 'inbox/pages/words.ts'],
+    packages: '$^',
+    says: 'What runs in browsers imports rules and the verifier, and nothing of Node.',
+  },
 ];
 
 const DEEP_IMPORTS = { group: ['@temporalio/*/src/*', '@temporalio/*/lib/*'], message: 'Use the public entry.' };

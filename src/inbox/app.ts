@@ -263,7 +263,11 @@ export function inboxApp(parts: InboxParts): Hono<Env> {
     const { code, message, exit } = failureOf(fault);
     // Before a visit is known there is no page to show it on.
     if (!('visit' in c.var)) return c.text(`${code}\n`, 502);
-    return show(c as Ctx, messagePage('Not now', `${sentence(message)} (${code})`, c.req.path), STATUS_OF_EXIT[exit]);
+    return show(
+      c as Ctx,
+      messagePage('Not now', `${sentence(message)} (${code})`, c.req.path.replace(/^\/+/, '/')),
+      STATUS_OF_EXIT[exit],
+    );
   });
   return app;
 }

@@ -60,7 +60,7 @@ export async function lookAt(
   const live = carried?.planDigest === plan.planDigest ? await statusAndQuestion(service, handle) : null;
   const last = before?.plan.planDigest === plan.planDigest ? before : { status: null, question: null };
   const said = live ?? { status: last.status, question: last.question };
-  return { runId, plan, ...said, silent: live === null, ...read.told };
+  return { runId, plan, ...said, silent: carried !== null && live === null, ...read.told };
 }
 
 async function planOf(service: Service, handle: PlanHandle): Promise<GovernedPlan | null> {

@@ -38,6 +38,10 @@ export interface Inbox {
 
 const LOOPBACK = ['127.0.0.1', '::1', 'localhost'];
 
+export function isLoopback(host: string): boolean {
+  return LOOPBACK.includes(host);
+}
+
 export async function startInbox(options: InboxOptions): Promise<Inbox> {
   const { host = '127.0.0.1', port = 0, service } = options;
   const server = createServer();
@@ -55,7 +59,7 @@ export async function startInbox(options: InboxOptions): Promise<Inbox> {
     sources: itemSources(service, options.journal ?? null),
     assets: options.assets ?? builtAssets(),
     origins,
-    open: options.origin === undefined && LOOPBACK.includes(host),
+    open: options.origin === undefined && isLoopback(host),
     limit: options.limit ?? 1_000,
   });
   server.on('request', getRequestListener(app.fetch));
@@ -74,7 +78,7 @@ export async function startInbox(options: InboxOptions): Promise<Inbox> {
 function originsOf(origin: string | undefined, host: string, port: number): [string, ...string[]] {
   if (origin !== undefined) return [origin];
   const own = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
-  return LOOPBACK.includes(host) ? [own, `http://localhost:${port}`] : [own];
+  return isLoopback(host) ? [own, `http://localhost:${port}`] : [own];
 }
 
 function listening(server: Server, port: number, host: string): Promise<void> {

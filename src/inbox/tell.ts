@@ -18,6 +18,7 @@ export class OpenPages {
 
   /** `textOf`: all that the page shows, in a text of any form. */
   tell<T>(c: Context, live: Live<T>, textOf: (seen: Seen<T>) => string): Response | Promise<Response> {
+    if (c.req.method === 'HEAD') return c.body(null); // nobody reads what would follow
     if (this.open >= MOST_OPEN) return c.text('too_many_open\n', 503);
     this.open += 1;
     return streamSSE(c, async (stream) => {

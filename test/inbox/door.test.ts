@@ -4,6 +4,7 @@
  * Held here:
  * - it answers under its own names only, so a name that was made to lead here gets nothing; each answer, a refusal too, has the headers
  *   that forbid scripts and styles in pages, frames, and loading from elsewhere; no page holds a script or a style
+ * - it listens on this machine, or under an address that it was told; a stream that nobody reads is not kept
  * - a page of another origin, port or site can change nothing, and its scripts read nothing; a form without the token of its visit, or
  *   with that of another, is not taken; a link from elsewhere leads to the page
  * - the cookie is for this site and for no script; signing in changes it, signing out ends it; a nonce signs in once, and only the visit
@@ -25,6 +26,7 @@ import { signReceipt } from '../../src/rules/receipts/jws';
 import { statementFromText } from '../../src/rules/receipts/statement';
 import { entry, personOf, signer } from '../rules/receipts/support';
 import { APPROVER } from '../support/reviewers';
+import { answerOf, cli } from '../cli/support';
 import { useRig } from '../support/rig';
 import '../support/temporal';
 import { ReviewersFile, openInbox } from './support';
@@ -166,6 +168,38 @@ it('answers under its own name only, with its headers on all', async () => {
   const other = await ask(inbox.origin, '/sign-in', { headers: { host: `localhost:${own.split(':')[1] ?? ''}` } });
   expect([other.status, other.headers['location']]).toEqual([307, `${inbox.origin}/sign-in`]);
 });
+
+it('keeps no stream open for whom nobody tells anything', async () => {
+  for (let times = 0; times < 200; times += 1) {
+    expect((await ask(inbox.origin, '/live', { method: 'HEAD' })).status).toBe(200);
+  }
+  const first = await new Promise<string>((resolve, reject) => {
+    const request = http.get(`${inbox.origin}/live`, (response) => {
+      response.setEncoding('utf8').once('data', (text: string) => {
+        request.destroy();
+        resolve(text);
+      });
+    });
+    request.on('error', reject);
+  });
+  expect(first).toMatch(/^data: [0-9a-f]{64}\n/);
+});
+
+it('listens for others only under an address that it was told', async () => {
+  for (const args of [
+    ['--listen', '0.0.0.0'],
+    ['--origin', 'http://inbox.example.org'],
+    ['--origin', 'https://inbox.example.org/x'],
+    ['--proxy', '127.0.0.1'],
+    ['--port', '70000'],
+  ]) {
+    expect([args, await refusalOf('inbox', ...args)]).toEqual([args, 'invalid_argument']);
+  }
+});
+
+async function refusalOf(...args: readonly string[]): Promise<string | undefined> {
+  return answerOf(await cli(...args, '--json')).error?.code;
+}
 
 it('takes forms of its own visits only', async () => {
   const [visit, other] = [new Visit(inbox.origin), new Visit(inbox.origin)];

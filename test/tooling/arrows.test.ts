@@ -70,6 +70,9 @@ test.each([
   ['src/activities/probe.ts', `import { Client } from '@temporalio/client';`, PACKAGE],
   ['src/activities/probe.ts', `import { Pool } from 'pg';`, PACKAGE],
   ['src/adapters/probe.ts', `import { log } from '@temporalio/activity';`, PACKAGE],
+  ['src/inbox/browser/probe.ts', `import { lookAt } from '../plan-look';`, ARROW],
+  ['src/inbox/browser/probe.ts', `import { storeView } from '../../adapters/stores';`, ARROW],
+  ['src/inbox/browser/probe.ts', `import { readFile } from 'node:fs/promises';`, PACKAGE],
   ['src/plugin.ts', `import { msToTs } from '@temporalio/common/lib/time';`, PACKAGE],
   ['test/probe.ts', `import { msToTs } from '@temporalio/common/lib/time';`, PACKAGE],
   [

@@ -6,7 +6,7 @@ import { InvalidArgumentError, Option } from 'commander';
 import { reviewersFromFile, reviewersFromUrl } from '../../adapters/reviewers';
 import { identityProvider, type IdentityProvider } from '../../inbox/oidc';
 import { builtAssets } from '../../inbox/assets';
-import { startInbox, type Inbox, type InboxOptions } from '../../inbox/server';
+import { isLoopback, startInbox, type Inbox, type InboxOptions } from '../../inbox/server';
 import type { Reviewers } from '../../ports';
 import { isInboxOrigin } from '../../rules/receipts/sign-in-claims';
 import type { Context, Register } from '../command';
@@ -65,9 +65,12 @@ async function inbox({ output, interrupted }: Context, settings: InboxSettings):
   if (origin !== undefined && !isInboxOrigin(origin)) {
     throw wrong('origin', 'an origin is written as https://inbox.example.org, without a path');
   }
-  const assets = builtAssets();
+  if (origin === undefined && !isLoopback(listen)) {
+    throw wrong('origin', 'to listen anywhere but on this machine, say under which https address browsers reach it');
+  }
   const reviewers = settings.reviewers === undefined ? undefined : reviewersAt(settings.reviewers);
   const provider = await providerOf(settings, reviewers);
+  const assets = builtAssets();
   const hasJournal = (settings.journal ?? '') !== '';
   const stores = {
     ...(hasJournal ? { journal: journalStore(settings) } : {}),

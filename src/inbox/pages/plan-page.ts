@@ -50,8 +50,9 @@ function stateOf({ value: look, at, fault }: Seen<PlanLook>): Html {
   return html`${fault === null ? '' : html`<p class="notice">${fault} This is what was known at ${moment(at)}.</p>`}
     ${silent ? html`<p class="notice">No worker answers for this plan now. ${status === null ? 'What follows is what its history and its journal say.' : 'What follows is what was said last.'}</p>` : ''}
     <p class="lead">
-      <strong>${status?.state ?? 'unknown'}</strong>${phase === null ? '' : html`, ${wordsFor(PHASE_WORDS, phase)}`}.
-      ${status?.reason == null ? '' : reasonOf(status.reason)}
+      <strong
+        >${[status?.state, phase === null ? undefined : wordsFor(PHASE_WORDS, phase)].filter(Boolean).join(', ')}</strong
+      >. ${status?.reason == null ? '' : reasonOf(status.reason)}
     </p>
     ${status?.message == null ? '' : html`<p>${status.message}</p>`}
     <dl class="facts">
