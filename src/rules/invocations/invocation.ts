@@ -158,7 +158,8 @@ const DISPATCHES: Record<DispatchGround, { readonly from: readonly InvocationSta
 };
 
 const FINISHES: Record<FinishGround, readonly InvocationStatus[]> = {
-  result: ['dispatched'],
+  // Of a worker that is not told that people are asked meanwhile.
+  result: ['dispatched', 'indeterminate'],
   late_result: ['indeterminate'],
   looked_up: ['dispatched', 'indeterminate'],
   resolution: ['indeterminate'],

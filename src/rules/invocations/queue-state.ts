@@ -6,12 +6,6 @@
 import type { Dict } from '../fields';
 import type { UnknownCode } from './vocabulary';
 
-/** Null: any. */
-export interface WorkerAllowList {
-  readonly identities: readonly string[] | null;
-  readonly descriptorHashes: readonly string[] | null;
-}
-
 export interface QueueWorker {
   /** As Temporal's description of the task queue shows it. */
   readonly identity: string;
@@ -37,7 +31,7 @@ export interface QueueRequest {
   readonly deadlineAt: number;
   /** Most calls that may wait already when this one comes. */
   readonly bound: number;
-  /** It was sent before: a queue that is lost since may have let it in. */
+  /** It was sent before: a queue that is lost, or has forgotten it, may have let it in and handed it out. */
   readonly resent: boolean;
   /** What it takes to drive the call. The rules only compare it. */
   readonly carries: Dict;
@@ -46,7 +40,7 @@ export interface QueueRequest {
 export interface WaitingCall extends QueueRequest {
   /** The exclusive end of the wait that it is in now: the deadline, or later for one that a worker has had. */
   readonly until: number;
-  /** Times that a worker was given the call. From then on it is never answered as not dispatched. */
+  /** Times that a worker was given the call; 1 where a queue that has lost it may have done so. From then on it is not said to be unsent. */
   readonly attempts: number;
   /** Of these, executions that did not come back. */
   readonly losses: number;
@@ -87,7 +81,7 @@ export interface Hold {
 }
 
 export interface QueueState {
-  /** When this queue began, unix milliseconds. What was resent and is older may have been let in by one that is lost. */
+  /** When this queue began, unix milliseconds. What was resent and is older may have been with one that is lost. */
   readonly bornAt: number;
   /** Some worker has registered at some time. */
   readonly everRegistered: boolean;
@@ -205,14 +199,6 @@ export function queuedAt({ deadlineAt, waitMs }: Pick<QueueRequest, 'deadlineAt'
 /** By first enqueue; calls of one millisecond by their place in their session, and then by name: a total order. */
 export function compareCalls(a: QueueRequest, b: QueueRequest): number {
   return queuedAt(a) - queuedAt(b) || a.sequence - b.sequence || compareText(a.callId, b.callId);
-}
-
-export function isAllowedWorker(
-  allowed: WorkerAllowList,
-  { identity, descriptorHash }: Pick<QueueWorker, 'identity' | 'descriptorHash'>,
-): boolean {
-  const { identities, descriptorHashes } = allowed;
-  return (identities?.includes(identity) ?? true) && (descriptorHashes?.includes(descriptorHash) ?? true);
 }
 
 function compareText(a: string, b: string): number {

@@ -22,6 +22,7 @@ import {
   type RunningCall,
   type WaitingCall,
 } from './queue-state';
+import type { UnsentCode } from './vocabulary';
 
 /** `now`: unix milliseconds of the server's clock; it may stand still, and never runs backwards. */
 export function stepQueue(state: QueueState, event: QueueEvent, now: number): QueueStep {
@@ -38,19 +39,16 @@ type Of<Type extends QueueEventType> = Extract<QueueEvent, { readonly type: Type
 const RULES: { readonly [Type in QueueEventType]: (turn: Turn, event: Of<Type>) => void } = {
   enqueue: (turn, { call }) => {
     if (turn.answerFromMemory(call) || turn.isHere(call)) return;
-    if (turn.isWithdrawn(call)) turn.leave(waitingOf(call), 'failed', 'dispatch:withdrawn');
-    else if (turn.now >= call.deadlineAt || turn.isFullFor(call))
-      turn.leave(waitingOf(call), 'failed', turn.notTaken());
-    else turn.wait(waitingOf(call));
+    const fresh = turn.mayHaveForgotten(call) ? { ...waitingOf(call), attempts: 1 } : waitingOf(call);
+    if (turn.isWithdrawn(call)) turn.leaveUntaken(fresh, 'dispatch:withdrawn');
+    else if (turn.now >= call.deadlineAt || turn.isFullFor(call)) turn.leaveUntaken(fresh, turn.notTaken());
+    else turn.wait(fresh);
   },
   withdraw: (turn, { callId, replyTo }) => {
     const isIt = (call: QueueRequest): boolean => call.callId === callId && call.replyTo === replyTo;
     turn.forbid({ callId, replyTo });
     turn.change({ running: turn.state.running.map((call) => (isIt(call) ? { ...call, withdrawn: true } : call)) });
-    for (const call of turn.takeWaiting(isIt)) {
-      if (call.attempts === 0) turn.leave(call, 'failed', 'dispatch:withdrawn');
-      else turn.leave(call, 'unknown', 'dispatch:indeterminate');
-    }
+    for (const call of turn.takeWaiting(isIt)) turn.leaveUntaken(call, 'dispatch:withdrawn');
   },
   worker_started: (turn, { worker }) => {
     // Under one identity there is one worker: an earlier one that never said goodbye is gone.
@@ -94,9 +92,8 @@ const RULES: { readonly [Type in QueueEventType]: (turn: Turn, event: Of<Type>) 
     if (call === null) return;
     turn.holdBack();
     turn.describe();
-    if (!call.withdrawn) turn.wait(call);
-    else if (call.attempts === 0) turn.leave(call, 'failed', 'dispatch:withdrawn');
-    else turn.leave(call, 'unknown', 'dispatch:indeterminate');
+    if (call.withdrawn) turn.leaveUntaken(call, 'dispatch:withdrawn');
+    else turn.wait(call);
   },
   described: (turn, { gone }) => {
     const { workers } = turn.state;
@@ -158,10 +155,17 @@ class Turn {
     this.change({ withdrawn: [...others, call].slice(-REMEMBERED) });
   }
 
+  /** It was sent before, and would be known here, had nothing been lost or forgotten since. */
+  mayHaveForgotten(call: QueueRequest): boolean {
+    const { bornAt, left } = this.state;
+    const since = left.length < REMEMBERED ? bornAt : Math.max(bornAt, left[0]?.completedAt ?? 0);
+    return call.resent && queuedAt(call) <= since;
+  }
+
   isFullFor(call: QueueRequest): boolean {
-    const { waiting, bornAt } = this.state;
-    // It was let in once, by a queue that is lost.
-    if (call.resent && queuedAt(call) < bornAt) return false;
+    const { waiting } = this.state;
+    // It was let in once.
+    if (this.mayHaveForgotten(call)) return false;
     return waiting.length >= call.bound && !(waiting.length === 0 && this.hasRoom());
   }
 
@@ -170,7 +174,7 @@ class Turn {
     return !draining && running.length < capacityOf(this.state);
   }
 
-  notTaken(): 'dispatch:no_handler' | 'dispatch:capacity_exhausted' {
+  notTaken(): UnsentCode {
     return this.state.everRegistered ? 'dispatch:capacity_exhausted' : 'dispatch:no_handler';
   }
 
@@ -186,6 +190,12 @@ class Turn {
   comeBack(call: RunningCall, code: string): void {
     if (call.withdrawn) this.leave(call, 'unknown', code);
     else this.wait({ ...call, until: this.now + call.waitMs });
+  }
+
+  /** It goes without an answer of its own: only what no worker can have had is said not to have been dispatched. */
+  leaveUntaken(call: WaitingCall, code: UnsentCode): void {
+    if (call.attempts === 0) this.leave(call, 'failed', code);
+    else this.leave(call, 'unknown', 'dispatch:indeterminate');
   }
 
   leave(call: WaitingCall, status: LeftStatus, code: string | null): void {
@@ -232,10 +242,7 @@ class Turn {
   expire(): void {
     const { hold } = this.state;
     if (hold !== null && hold.until <= this.now) this.change({ hold: null });
-    for (const call of this.takeWaiting(({ until }) => until <= this.now)) {
-      if (call.attempts === 0) this.leave(call, 'failed', this.notTaken());
-      else this.leave(call, 'unknown', 'dispatch:indeterminate');
-    }
+    for (const call of this.takeWaiting(({ until }) => until <= this.now)) this.leaveUntaken(call, this.notTaken());
   }
 
   handOut(): void {

@@ -80,11 +80,11 @@ const TABLE: Record<string, { command: InvocationCommand; write: string; safe: s
   'dispatch resend_safe': { command: dispatch('resend_safe', 2), write: '- - - - - - -', safe: '- - - d - - -' },
   'dispatch proven_absent': { command: dispatch('proven_absent', 2), write: '- - - - - - d', safe: '- - - - - - d' },
   'dispatch redispatch': { command: dispatch('redispatch', 2), write: '- - - - - - d', safe: '- - - - - - d' },
-  'finish result': { command: finish('result'), write: '- - - s = - -', safe: '- - - s = - -' },
+  'finish result': { command: finish('result'), write: '- - - s = - s', safe: '- - - s = - s' },
   'finish late_result': { command: finish('late_result'), write: '- - - - = - s', safe: '- - - - = - s' },
   'finish looked_up': { command: finish('looked_up'), write: '- - - s = - s', safe: '- - - s = - s' },
   'finish resolution': { command: finish('resolution'), write: '- - - - = - s', safe: '- - - - = - s' },
-  'fail result': { command: finish('result', 'failed'), write: '- - - f - = -', safe: '- - - f - = -' },
+  'fail result': { command: finish('result', 'failed'), write: '- - - f - = f', safe: '- - - f - = f' },
   'fail resolution': { command: finish('resolution', 'failed'), write: '- - - - - = f', safe: '- - - - - = f' },
   give_up: {
     command: { does: 'give_up', code: 'dispatch:no_handler', at: 4 },

@@ -6,7 +6,7 @@
  * - nothing that could be handed out waits, and no wait outlives its end;
  * - every call that was let in is waiting, running or reported; each request has one report, and that one for ever;
  * - those that wait and never came back are no more than the bound;
- * - what a worker may have had is never reported as not dispatched;
+ * - what a worker may have had is never reported as not dispatched, also by a queue that was lost and is built anew;
  * - the state is plain JSON, and goes through a new run unchanged;
  * - in the end, when workers take all there is, every request has its report.
  */
@@ -39,7 +39,7 @@ type Word =
   | { readonly say: 'end'; readonly pick: number; readonly how: DriveEnd }
   | { readonly say: 'bounce' | 'stale'; readonly pick: number }
   | { readonly say: 'described'; readonly who: number }
-  | { readonly say: 'renew' | 'drain' | 'tick' }
+  | { readonly say: 'renew' | 'drain' | 'tick' | 'lose' }
   | { readonly say: 'pass'; readonly ms: number };
 
 const nat = fc.nat(11);
@@ -70,7 +70,12 @@ const WORDS: fc.Arbitrary<Word> = fc.oneof(
   { weight: 5, arbitrary: fc.record({ say: fc.constant('end' as const), pick: nat, how: ENDS }) },
   { weight: 2, arbitrary: fc.record({ say: fc.constantFrom('bounce' as const, 'stale' as const), pick: nat }) },
   { weight: 1, arbitrary: fc.record({ say: fc.constant('described' as const), who: fc.nat(2) }) },
-  { weight: 2, arbitrary: fc.record({ say: fc.constantFrom('renew' as const, 'drain' as const, 'tick' as const) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      say: fc.constantFrom('renew' as const, 'drain' as const, 'tick' as const, 'lose' as const),
+    }),
+  },
   {
     weight: 3,
     arbitrary: fc.record({ say: fc.constant('pass' as const), ms: fc.constantFrom(1, 500, 4_000, 9_999, 10_000) }),
@@ -86,6 +91,9 @@ class World {
   readonly reported = new Map<string, QueueReport>();
   private readonly withdrawn = new Set<string>();
   private readonly cameOut = new Set<string>();
+  private rebuilding = false;
+  /** Those that went out and did not come back untaken. */
+  private readonly had = new Set<string>();
 
   say(word: Word): void {
     const picked = [...this.asked.values()][('pick' in word ? word.pick : 0) % Math.max(1, this.asked.size)];
@@ -97,8 +105,8 @@ class World {
         return;
       }
       case 'repeat':
-        if (picked !== undefined) this.enqueue({ ...picked, resent: true });
-        return;
+        if (picked === undefined || this.isHeardAndLost(picked)) return;
+        return this.enqueue({ ...picked, resent: true });
       case 'again': {
         // Its caller has heard how it ended, and wants it once more.
         const heard = picked === undefined ? undefined : this.reported.get(nameOf(picked));
@@ -123,7 +131,9 @@ class World {
         if (running === undefined) return;
         return this.tell({ type: 'ended', callId: running.callId, worker: 'w', takenAt: this.now, ...word.how });
       case 'bounce':
-        return running === undefined ? undefined : this.tell({ type: 'bounced', callId: running.callId });
+        if (running === undefined) return;
+        if (running.attempts === 0) this.had.delete(nameOf(running));
+        return this.tell({ type: 'bounced', callId: running.callId });
       case 'stale':
         if (picked === undefined || this.state.running.some(({ callId }) => callId === picked.callId)) return;
         return this.tell({ type: 'ended', callId: picked.callId, worker: 'w', takenAt: this.now, end: 'settled' });
@@ -136,6 +146,8 @@ class World {
         expect(this.state).toEqual({ ...state, asking: false, draining: false });
         return this.tell({ type: 'tick' });
       }
+      case 'lose':
+        return this.lose();
       case 'drain':
         return this.tell({ type: 'drain' });
       case 'tick':
@@ -143,6 +155,26 @@ class World {
       case 'pass':
         this.now += word.ms;
         return this.tell({ type: 'tick' });
+    }
+  }
+
+  /** Nobody asks again for what a queue that is lost has answered already. */
+  private isHeardAndLost(call: QueueRequest): boolean {
+    return this.reported.has(nameOf(call)) && !this.state.left.some(({ callId }) => callId === call.callId);
+  }
+
+  /** The queue is gone, and what ran goes on without it; whoever waits for a call asks again. */
+  private lose(): void {
+    this.now += 1;
+    this.state = openQueue(this.now);
+    this.rebuilding = true;
+    for (const call of this.asked.values()) {
+      if (!this.reported.has(nameOf(call))) this.enqueue({ ...call, resent: true });
+    }
+    this.rebuilding = false;
+    // Those who wanted it called off say so again.
+    for (const call of this.asked.values()) {
+      if (this.withdrawn.has(call.callId)) this.tell({ type: 'withdraw', callId: call.callId, replyTo: call.replyTo });
     }
   }
 
@@ -174,13 +206,17 @@ class World {
       expect(this.state.running.length).toBeLessThanOrEqual(capacityOf(this.state));
       expect(this.state.waiting.every((other) => compareCalls(effect.call, other) < 0)).toBe(true);
       this.cameOut.add(nameOf(effect.call));
+      this.had.add(nameOf(effect.call));
     }
     if (effect.does !== 'report') return;
     const { report, again } = effect;
     const known = this.reported.get(nameOf(report));
     if (again) expect(known?.status ?? 'settled').toBe(report.status);
     else expect(known).toBeUndefined();
-    if (UNSENT.includes(report.code ?? '')) expect(report).toMatchObject({ status: 'failed', attempts: 0 });
+    if (UNSENT.includes(report.code ?? '')) {
+      expect(report).toMatchObject({ status: 'failed', attempts: 0 });
+      expect(this.had.has(nameOf(report))).toBe(false);
+    }
     this.reported.set(nameOf(report), known ?? report);
   }
 
@@ -201,7 +237,7 @@ class World {
       (call) => !call.resent && !this.cameOut.has(nameOf(call)) && call.attempts === 0,
     );
     expect(fresh.length).toBeLessThanOrEqual(BOUND);
-    for (const call of this.asked.values()) {
+    for (const call of this.rebuilding ? [] : this.asked.values()) {
       expect(inside.includes(call.callId) || this.reported.has(nameOf(call))).toBe(true);
     }
   }

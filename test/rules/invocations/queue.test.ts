@@ -3,9 +3,9 @@
  *
  * Held here:
  * - calls go out by first enqueue, whatever the order in which their messages came, and a call that comes back goes before later ones;
- * - the bound is asked when a call comes, and of a resent one only where no lost queue can have let it in; with room, nobody waits;
+ * - the bound is asked when a call comes, and of a resent one only where no queue can have let it in and lost it; with room, nobody waits;
  * - a wait ends at its very millisecond; `no_handler` only where no worker ever was, else `capacity_exhausted`; at a full queue as well;
- * - a call that a worker may have had is never reported as not dispatched;
+ * - a call that a worker may have had, also one of a queue that is lost or has forgotten it, is never reported as not dispatched;
  * - a request that has left is answered again as it was, a later request of a call is a new one, unless its chain has ended;
  * - capacity comes from the workers that are there: restarts, late goodbyes, holds after a bounce, and pruning;
  * - a call that was withdrawn never goes out, whichever message comes first;
@@ -20,7 +20,6 @@ import {
   MOST_LOSSES,
   REMEMBERED,
   capacityOf,
-  isAllowedWorker,
   nextWakeAt,
   openQueue,
   type DriveEnd,
@@ -80,11 +79,11 @@ describe('the bound', () => {
   it('is not asked of a call that a lost queue may have let in', () => {
     const queue = new Told(T0);
     queue.enqueue(request(0, { bound: 1, queuedAt: T0 - 5 }));
-    const old = { bound: 1, queuedAt: T0 - 1, resent: true };
+    const old = { bound: 1, queuedAt: T0, resent: true };
     expect(queue.enqueue(request(1, old))).toEqual([]);
     for (const [index, more] of [
       [2, { ...old, resent: false }],
-      [3, { ...old, queuedAt: T0 }],
+      [3, { ...old, queuedAt: T0 + 1 }],
     ] as const) {
       expect(outcomes(queue.enqueue(request(index, more)))).toEqual([['failed', 'dispatch:no_handler']]);
     }
@@ -257,6 +256,40 @@ describe('what became of a call', () => {
   });
 });
 
+describe('what a queue may have handed out and does not know any more', () => {
+  const late = T0 + 10_000;
+  it.each([
+    ['sent again to a queue that is younger', { queuedAt: T0 - 1, resent: true }, 'unknown'],
+    ['sent again to a queue that is as old', { queuedAt: T0, resent: true }, 'unknown'],
+    ['sent again to a queue that would know it', { queuedAt: T0 + 1, resent: true }, 'failed'],
+    ['sent for the first time', { queuedAt: T0 - 1, resent: false }, 'failed'],
+  ] as const)('%s: %j', (_name, more, status) => {
+    const waits = new Told();
+    waits.enqueue(request(0, more));
+    expect(reports(waits.tell({ type: 'tick' }, late + 1))).toMatchObject([{ status }]);
+    const comesLate = new Told();
+    comesLate.tell({ type: 'tick' }, late + 1);
+    expect(reports(comesLate.enqueue(request(0, more)))).toMatchObject([{ status }]);
+  });
+
+  it('is what came before all that is remembered', () => {
+    const queue = new Told();
+    queue.start('a', 1);
+    for (let index = 0; index <= REMEMBERED; index += 1) {
+      queue.enqueue(request(index, { queuedAt: T0 + index }), T0 + index);
+      queue.settle(index, T0 + index);
+    }
+    queue.tell({ type: 'worker_stopped', identity: 'a', instance: 'a-1' });
+    const forgotten = request(0, { queuedAt: T0, resent: true });
+    const never = request(999, { queuedAt: T0 + 5, resent: true });
+    for (const call of [forgotten, never]) queue.enqueue(call);
+    expect(outcomes(queue.tell({ type: 'tick' }, T0 + 20_000))).toEqual([
+      ['unknown', 'dispatch:indeterminate'],
+      ['failed', 'dispatch:capacity_exhausted'],
+    ]);
+  });
+});
+
 describe('the same call again', () => {
   it('changes nothing but whom to tell, and another plan under its name not even that', () => {
     const queue = new Told();
@@ -338,23 +371,6 @@ describe('capacity', () => {
     queue.enqueue(request(0));
     const effects = queue.tell(end(0, { end: 'lost', code: 'dispatch:lease_expired' }));
     expect(effects.map(({ does }) => does)).toEqual(['describe', 'dispatch']);
-  });
-
-  it('counts only workers that the tool allows', () => {
-    const one = { identity: 'a', descriptorHash: digest('descriptor') };
-    const cases = [
-      [null, null, true],
-      [['a'], null, true],
-      [['b'], null, false],
-      [null, [one.descriptorHash], true],
-      [null, [digest('other')], false],
-      [['a'], [digest('other')], false],
-      [['b'], [one.descriptorHash], false],
-      [[], null, false],
-    ] as const;
-    for (const [identities, descriptorHashes, allowed] of cases) {
-      expect(isAllowedWorker({ identities, descriptorHashes }, one)).toBe(allowed);
-    }
   });
 });
 
