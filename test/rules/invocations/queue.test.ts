@@ -24,7 +24,7 @@ import {
   openQueue,
   type DriveEnd,
 } from '../../../src/rules/invocations/queue-state';
-import { T0, Told, callId, digest, dispatched, outcomes, reports, request, worker } from './support';
+import { T0, Told, callId, dispatched, outcomes, reports, request, worker } from './support';
 
 const end = (index: number, how: DriveEnd) =>
   ({ type: 'ended', callId: callId(index), worker: 'w', takenAt: T0, ...how }) as const;
