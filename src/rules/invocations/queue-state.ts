@@ -29,7 +29,7 @@ export interface QueueRequest {
   readonly waitMs: number;
   /** The exclusive end of that, unix milliseconds. When it was first enqueued is so much earlier. */
   readonly deadlineAt: number;
-  /** Most calls that may wait already when this one comes. */
+  /** Calls that wait already when this one comes must be fewer than this; see also `MOST_WAITING`. */
   readonly bound: number;
   /** It was sent before: a queue that is lost, or has forgotten it, may have let it in and handed it out. */
   readonly resent: boolean;
@@ -154,6 +154,8 @@ export interface QueueStep {
 }
 
 export const QUEUE_BOUND = 256;
+/** Whatever bound a call names. So many, and what has left, fit into the one message by which a run of the queue begins the next. */
+export const MOST_WAITING = 1_000;
 export const QUEUE_WAIT_MS = 10_000;
 export const WORKER_SLOTS = 4;
 /** Calls that have left of which it is remembered how. */

@@ -7,6 +7,7 @@ import {
   FIRST_HOLD_MS,
   LONGEST_HOLD_MS,
   MOST_LOSSES,
+  MOST_WAITING,
   REMEMBERED,
   capacityOf,
   compareCalls,
@@ -166,7 +167,7 @@ class Turn {
     const { waiting } = this.state;
     // It was let in once.
     if (this.mayHaveForgotten(call)) return false;
-    return waiting.length >= call.bound && !(waiting.length === 0 && this.hasRoom());
+    return waiting.length >= Math.min(call.bound, MOST_WAITING) && !(waiting.length === 0 && this.hasRoom());
   }
 
   hasRoom(): boolean {

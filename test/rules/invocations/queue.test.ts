@@ -18,6 +18,7 @@ import {
   FIRST_HOLD_MS,
   LONGEST_HOLD_MS,
   MOST_LOSSES,
+  MOST_WAITING,
   REMEMBERED,
   capacityOf,
   nextWakeAt,
@@ -68,6 +69,16 @@ describe('the bound', () => {
     for (const index of [2, 3]) expect(queue.enqueue(request(index, { bound: 2 }))).toEqual([]);
     expect(outcomes(queue.enqueue(request(4, { bound: 2 })))).toEqual([['failed', 'dispatch:capacity_exhausted']]);
     expect(queue.waiting).toHaveLength(2);
+  });
+
+  it('is never wider than what goes into one message', () => {
+    const queue = new Told();
+    for (let index = 0; index < MOST_WAITING; index += 1) queue.enqueue(request(index, { bound: 9_999 }));
+    expect(outcomes(queue.enqueue(request(MOST_WAITING, { bound: 9_999 })))).toEqual([
+      ['failed', 'dispatch:no_handler'],
+    ]);
+    expect(queue.state.waiting).toHaveLength(MOST_WAITING);
+    expect(JSON.stringify(queueToRecord(queue.state)).length).toBeLessThan(1_000_000);
   });
 
   it('says no_handler of a full queue that never had a worker', () => {
