@@ -15,6 +15,7 @@ export {
   type ToolHandler,
 } from './adapters/tools';
 export type { ToolDescriptor } from './session-tools';
+export type { PolicyRule } from './rules/invocations/policy';
 export { putContent, readContent } from './refs';
 export type { OrRef, Ref } from './rules/calls/ref';
 export { initJournal, type JournalMade } from './journal-init';

@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   WorkflowExecutionAlreadyStartedError,
+  ServiceError,
   WorkflowUpdateFailedError,
   type Client,
   type WorkflowHandle,
@@ -93,6 +94,8 @@ export interface SessionHandle {
 }
 
 const POLL_MS = 200;
+const MOST_TRIES = 60;
+const BETWEEN_TRIES_MS = 500;
 const MOST_BYTES = 1024 * 1024;
 
 export class SessionClient {
@@ -149,18 +152,18 @@ export class SessionClient {
     return {
       ...{ session, workflowId: workflow.workflowId, workflow },
       send: async (text, { id = `msg_${randomBytes(16).toString('hex')}` } = {}) =>
-        told(
-          workflow.executeUpdate<MessageTaken, [unknown]>('send', {
-            updateId: `send-${id}`,
-            args: [{ message_id: id, message: await this.put(text) }],
-          }),
-        ),
+        this.say(workflow, id, await this.put(text)),
       attach: (options) => this.events(session, options),
       status: () => workflow.query<ToolSessionStatus>('session_status'),
-      cancel: () => told(workflow.executeUpdate<ToolSessionStatus, []>('cancel_session', { args: [] })),
-      complete: () => told(workflow.executeUpdate<ToolSessionStatus, []>('complete_session', { args: [] })),
+      cancel: () => told(() => workflow.executeUpdate<ToolSessionStatus, []>('cancel_session', { args: [] })),
+      complete: () => told(() => workflow.executeUpdate<ToolSessionStatus, []>('complete_session', { args: [] })),
       result: () => workflow.result(),
     };
+  }
+
+  private say(workflow: WorkflowHandle<typeof toolSession>, id: string, message: string): Promise<MessageTaken> {
+    const args: [unknown] = [{ message_id: id, message }];
+    return told(() => workflow.executeUpdate<MessageTaken, [unknown]>('send', { updateId: `send-${id}`, args }));
   }
 
   private async *events(
@@ -220,16 +223,28 @@ function limitsOf({ tokens, rounds, wallClockMs }: NonNullable<SessionStart['lim
   return { tokens: tokens ?? null, rounds: rounds ?? null, wall_clock_ms: wallClockMs ?? null };
 }
 
-/** A refusal of the workflow as such. */
-async function told<T>(update: Promise<T>): Promise<T> {
-  try {
-    return await update;
-  } catch (fault) {
-    const cause = fault instanceof WorkflowUpdateFailedError ? fault.cause : null;
-    const code = cause instanceof ApplicationFailure ? REFUSAL_CODES.find((known) => known === cause.type) : undefined;
-    if (code === undefined) throw fault;
-    throw new Refusal(code, (cause as Error).message.replace(`${code}: `, ''));
+/** A refusal of the workflow as such. Asked again while its workers come and go: each of these Updates says the same twice. */
+async function told<T>(update: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await update();
+    } catch (fault) {
+      if (fault instanceof ServiceError && isPassing(fault) && tries < MOST_TRIES) {
+        await sleep(BETWEEN_TRIES_MS);
+        continue;
+      }
+      const cause = fault instanceof WorkflowUpdateFailedError ? fault.cause : null;
+      const code =
+        cause instanceof ApplicationFailure ? REFUSAL_CODES.find((known) => known === cause.type) : undefined;
+      if (code === undefined) throw fault;
+      throw new Refusal(code, (cause as Error).message.replace(`${code}: `, ''));
+    }
   }
+}
+
+/** `FAILED_PRECONDITION`: the last workers that had the workflow went away before they answered. */
+function isPassing({ cause }: ServiceError): boolean {
+  return (cause as { code?: unknown } | undefined)?.code === 9;
 }
 
 function refuse(field: string, reason: string): never {

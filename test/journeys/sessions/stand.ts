@@ -15,6 +15,7 @@ import { SessionClient, type SessionHandle } from '../../../src/client';
 import { initJournal } from '../../../src/journal-init';
 import { CountersignPlugin } from '../../../src/plugin';
 import { SessionLogReader } from '../../../src/rules/invocations/session-log';
+import { SessionView } from '../../../src/rules/invocations/session-view';
 import { recordToText } from '../../../src/rules/invocations/session-record';
 import { replayAndVerify, type ReplayReport } from '../../../src/testing';
 import { startDevServer, type DevServer } from '../../../src/testing/dev-server';
@@ -139,6 +140,22 @@ export class SessionStand {
     for (const record of await new SessionShelf(new Journal(this.store)).log(session))
       reader.take(recordToText(record));
     return reader;
+  }
+
+  /** Waits for what the log says, without a word to the workers, who have enough to do. */
+  async reaches({ session }: SessionHandle, wanted: (view: SessionView) => boolean, ms: number): Promise<void> {
+    const shelf = new SessionShelf(new Journal(this.store));
+    const view = new SessionView(session);
+    for (let [taken, waited] = [0, 0]; ; waited += 1_000) {
+      const records = await shelf.log(session);
+      for (; taken < records.length; taken += 1) {
+        const { event, at } = records[taken] as (typeof records)[number];
+        view.take(event, at);
+      }
+      if (wanted(view)) return;
+      if (waited > ms) throw new Error(`${session} is ${view.status} in turn ${view.turn} after ${waited} ms`);
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+    }
   }
 
   /** Replays the histories of sessions with the present code. */
