@@ -42,7 +42,7 @@ const RULES: { readonly [Type in QueueEventType]: (turn: Turn, event: Of<Type>) 
     if (turn.answerFromMemory(call) || turn.isHere(call)) return;
     const fresh = turn.mayHaveForgotten(call) ? { ...waitingOf(call), attempts: 1 } : waitingOf(call);
     if (turn.isWithdrawn(call)) turn.leaveUntaken(fresh, 'dispatch:withdrawn');
-    else if (turn.now >= call.deadlineAt || turn.isFullFor(call)) turn.leaveUntaken(fresh, turn.notTaken());
+    else if (turn.isFullFor(call)) turn.leaveUntaken(fresh, turn.notTaken());
     else turn.wait(fresh);
   },
   withdraw: (turn, { callId, replyTo }) => {
@@ -134,12 +134,12 @@ class Turn {
     return report !== null || own.some(({ request }) => request > call.request);
   }
 
-  /** A call that waits or runs stays where it is. Its latest request is the one that is answered. */
+  /** A call that waits or runs stays where it is. A later request of it is the one that is answered then. */
   isHere(call: QueueRequest): boolean {
     const { waiting, running } = this.state;
     const isIt = ({ callId }: QueueRequest): boolean => callId === call.callId;
     const renewed = <Call extends WaitingCall>(known: Call): Call =>
-      isIt(known) && known.request <= call.request && isSame(known, call)
+      isIt(known) && known.request < call.request && isSame(known, call)
         ? { ...known, request: call.request, replyTo: call.replyTo }
         : known;
     if (![...waiting, ...running].some(isIt)) return false;

@@ -35,8 +35,8 @@ describe('order', () => {
     const queue = new Told();
     const calls = [
       request(3, { queuedAt: T0 - 30 }),
-      request(1, { queuedAt: T0 - 20 }),
-      request(2, { queuedAt: T0 - 20 }),
+      request(2, { queuedAt: T0 - 20, sequence: 1 }),
+      request(1, { queuedAt: T0 - 20, sequence: 2 }),
       request(0, { queuedAt: T0 - 10, waitMs: 1_000_000 }),
     ];
     for (const place of [3, 1, 0, 2]) queue.enqueue(calls[place] as (typeof calls)[0]);
@@ -302,11 +302,11 @@ describe('what a queue may have handed out and does not know any more', () => {
 });
 
 describe('the same call again', () => {
-  it('changes nothing but whom to tell, and another plan under its name not even that', () => {
+  it('changes nothing, unless it is a later request, and another plan under its name never does', () => {
     const queue = new Told();
     queue.enqueue(request(0));
     const before = queue.state;
-    expect(queue.enqueue(request(0, { resent: true }))).toEqual([]);
+    expect(queue.enqueue(request(0, { resent: true, replyTo: 'a stranger' }))).toEqual([]);
     expect(queue.state).toEqual(before);
     queue.enqueue(request(0, { carries: { plan: 'another' }, replyTo: 'a stranger', request: 9 }));
     queue.enqueue(request(0, { runId: request(1).runId, replyTo: 'a stranger', request: 9 }));
