@@ -1,7 +1,8 @@
 /**
  * `npm run bench:queue [-- --json] [--quick]`: what a call through a tool's queue costs, and one with `native` capacity, as ratios to a
- * plain activity on a task queue of its own, each in a workflow that does nothing else, in one interleaved run; how many calls a second go through one queue, and through several side by side. The dev
- * server's limit of one step per 50 ms and workflow is lifted: with it every variant would only show the limit.
+ * plain activity on a task queue of its own, each in a workflow that does nothing else, in one interleaved run; and how many calls a
+ * second go through one queue, and through several side by side. The dev server's limit of one step per 50 ms and workflow is lifted:
+ * with it every variant would only show the limit.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
