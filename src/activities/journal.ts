@@ -14,17 +14,8 @@
  *   <session run>/events, rounds                      (`SessionFiles`)
  *   captures/<capture id>.json                       (`CaptureFiles`)
  */
-import {
-  RecoveryCheckpoint,
-  RETIRED_FILE_NAME,
-  RecoveryError,
-  checkpointFileName,
-  openCheckpointFolder,
-  sha256Hex,
-  validateSuccessor,
-  type CheckpointFolderView,
-} from '../rules/recovery';
-import { StoreError, type CreateOutcome, type Store } from '../ports';
+import { RecoveryCheckpoint, checkpointFileName, sha256Hex, validateSuccessor } from '../rules/recovery';
+import type { CreateOutcome, Store } from '../ports';
 import { journalIdFromBytes } from '../rules/journal-record';
 import { parseRecord } from '../rules/fields';
 import { lineageName, type LineageRecord } from '../rules/receipts/lineage-record';
@@ -45,6 +36,7 @@ import {
 } from '../rules/sends/slot';
 import { deriveNext, witnessFromBytes, witnessToText, type Witness } from '../rules/sends/witness';
 import { CaptureFiles } from './capture-files';
+import { readChain } from './chain-files';
 import { Entries, type Entry, type Owed } from './entries';
 import { JobFiles } from './job-files';
 import { ReceiptFiles } from './receipt-files';
@@ -143,24 +135,9 @@ export class Journal {
   }
 
   /** Reads and validates one lineage as the recovery contract demands; throws `RecoveryError`. */
-  async chain(runId: string, lineage: number, again = true): Promise<readonly RecoveryCheckpoint[]> {
-    const path = `${runId}/${lineageFolder(lineage)}`;
-    try {
-      const folder = await openCheckpointFolder(this.view(path));
-      if (folder.state === 'retired') return await retiredChain(this, runId, lineage, folder.record);
-      const chain: RecoveryCheckpoint[] = [];
-      for await (const file of folder.files) chain.push(file.checkpoint);
-      return chain;
-    } catch (fault) {
-      // It may have been retired while it was read: then its record is there, and says all.
-      if (again && (await this.isRetired(path))) return this.chain(runId, lineage, false);
-      // A store that does not answer says nothing about the journal: that is a failed execution, not a refusal.
-      throw fault instanceof RecoveryError && isPassing(fault.cause) ? fault.cause : fault;
-    }
-  }
-
-  private async isRetired(folder: string): Promise<boolean> {
-    return (await this.entries.bytes(`${folder}/${RETIRED_FILE_NAME}`).catch(() => null)) !== null;
+  chain(runId: string, lineage: number): Promise<readonly RecoveryCheckpoint[]> {
+    const folder = `${runId}/${lineageFolder(lineage)}`;
+    return readChain(this.entries, folder, (record) => retiredChain(this, runId, lineage, record));
   }
 
   /** Every witness of the run that can be read, of whatever lineage. */
@@ -292,30 +269,6 @@ export class Journal {
       written: 'ended',
     };
   }
-
-  private view(folder: string): CheckpointFolderView {
-    const sizes = new Map<string, Uint8Array>();
-    let kinds = new Map<string, 'file' | 'directory'>();
-    const read = async (name: string): Promise<Uint8Array> => {
-      const bytes = sizes.get(name) ?? (await this.entries.mustRead(`${folder}/${name}`, (whole) => whole));
-      sizes.delete(name);
-      return bytes;
-    };
-    return {
-      names: async () => {
-        const listed = await this.entries.list(folder);
-        kinds = new Map(listed.map((name) => [name.replace(/\/$/, ''), name.endsWith('/') ? 'directory' : 'file']));
-        return [...kinds.keys()];
-      },
-      entryKind: (name) => kinds.get(name) ?? 'other',
-      size: async (name) => {
-        const bytes = await read(name);
-        sizes.set(name, bytes);
-        return bytes.length;
-      },
-      read,
-    };
-  }
 }
 
 export function planConflict(): Refusal {
@@ -328,11 +281,6 @@ export function planConflict(): Refusal {
 
 function derives(previous: RecoveryCheckpoint, next: RecoveryCheckpoint, witness: Witness): boolean {
   return readable(() => deriveNext(previous, witness).checkpoint.checkpointDigest) === next.checkpointDigest;
-}
-
-/** A store's fault that another try may not meet; one that speaks of the entry itself stays with the journal. */
-function isPassing(cause: unknown): cause is StoreError {
-  return cause instanceof StoreError && cause.code !== 'store_unsafe_entry' && cause.code !== 'store_entry_too_large';
 }
 
 /** Unreadable is as good as not there: it can justify nothing. */

@@ -109,3 +109,8 @@ export function proven(known: Known): ProvenObservation | null {
       return verdict;
   }
 }
+
+/** Where nothing is to be waited for. */
+export function observationsOf(known: readonly Known[]): readonly ProvenObservation[] {
+  return known.map(proven) as ProvenObservation[];
+}

@@ -2,10 +2,11 @@
  * How a plan comes to rest: waiting for a sink, or parked for people. Invariant: each waited-for attempt is named, so that only a
  * durable timer credits it; a parked plan says why.
  */
-import type { RecoveryDecision } from '../rules/recovery';
-import type { Witness } from '../rules/sends/witness';
+import type { RecoveryCheckpoint, RecoveryDecision } from '../rules/recovery';
+import { contentJson } from '../rules/plans/content-json';
+import { decideOn, type Witness } from '../rules/sends/witness';
 import type { DriveStatus, ParkReason } from './contract';
-import type { Known } from './observe';
+import { observationsOf, type Known } from './observe';
 import { retryPauseMs } from './send';
 import type { BatchEnd } from './send-batch';
 
@@ -44,6 +45,24 @@ export function reviewReason(decision: RecoveryDecision): ParkReason {
 
 export function reviewMessage(decision: RecoveryDecision): string {
   return `${reviewReason(decision)}: nothing is sent until a person has looked at the sink and decided`;
+}
+
+/**
+ * The question that the head already asks, when what is found now is what was found then: it is not recorded again, so that an
+ * answer to it that is being signed stays good however often somebody looks.
+ */
+export async function sameQuestion(
+  head: RecoveryCheckpoint,
+  known: readonly Known[],
+  now: number,
+  witness: () => Promise<Witness | null>,
+): Promise<RecoveryDecision | null> {
+  if (head.phase !== 'reconciling') return null;
+  const observations = observationsOf(known);
+  const decision = decideOn(head, { observations, now });
+  if (decision.disposition !== 'review_required') return null;
+  const before = await witness();
+  return before !== null && contentJson(before.observations) === contentJson(observations) ? decision : null;
 }
 
 /** A refusal ends the plan, also when its sender did not live to say so: the end record does. */

@@ -2,21 +2,14 @@
  * The rounds of one `drive`: observe, decide, append, send, and again until the plan is done or has to wait. Invariant: every
  * checkpoint is appended before anything is done on its strength, and a send happens only on the strength of a `resume`.
  */
-import type { RecoveryCheckpoint, RecoveryDecision } from '../rules/recovery';
-import { contentJson } from '../rules/plans/content-json';
+import type { RecoveryCheckpoint } from '../rules/recovery';
 import type { GovernedPlan } from '../rules/plans/plan';
 import type { Decision } from '../rules/receipts/decision';
 import { openingWitness } from '../rules/receipts/lineage-record';
 import { questionToRecord } from '../rules/receipts/question';
 import { Refusal } from '../rules/refusal';
 import type { Ground } from '../rules/sends/ground';
-import {
-  decideOn,
-  witnessFromRecord,
-  type ProvenObservation,
-  type Witness,
-  type WitnessStep,
-} from '../rules/sends/witness';
+import { decideOn, witnessFromRecord, type Witness, type WitnessStep } from '../rules/sends/witness';
 import { isEndedBehind, type Adopted } from './adopt';
 import { ask, doubtfulIn } from './ask';
 import type { DriveRequest, DriveStatus, ParkReason, ReceiptAnswer } from './contract';
@@ -24,10 +17,10 @@ import type { Caller, Engine } from './engine';
 import type { Owed } from './entries';
 import { Ledger, type Added } from './ledger';
 import type { Target } from './look-up';
-import { observeAll, proven, type Known } from './observe';
+import { observationsOf, observeAll, type Known } from './observe';
 import { Permission, type Standing } from './permission';
 import { receive } from './receive';
-import { notSentStatus, refusalIn, reviewMessage, reviewReason, waitStatus } from './rest';
+import { notSentStatus, refusalIn, reviewMessage, reviewReason, sameQuestion, waitStatus } from './rest';
 import { retryPauseMs } from './send';
 import type { BatchEnd } from './send-batch';
 import { Sending, type Round } from './sending';
@@ -104,7 +97,7 @@ export class Rounds {
       if (refusal !== null) return this.stopAs('refused', known, { refusal });
       const forbidden = await this.forbidden(known);
       if (forbidden !== null) return forbidden;
-      const again = await this.unchanged(known);
+      const again = await sameQuestion(this.ledger.head, known, this.now(), () => this.lastWitness());
       if (again !== null) return this.park(reviewReason(again), reviewMessage(again));
       const round = { known, lineage: this.ledger.lineage, permission: this.permission };
       const added = await this.append('advance', known, {}, round);
@@ -264,7 +257,7 @@ export class Rounds {
     { refusal = null, ground }: Pick<Partial<Witness>, 'refusal' | 'ground'> = {},
     round: Round | null = null,
   ): Promise<Added | null> {
-    const observations = known.map(proven) as ProvenObservation[];
+    const observations = observationsOf(known);
     const draft = { step, now: this.now(), observations, refusal, ...(ground === undefined ? {} : { ground }) };
     const before = this.ledger.head;
     const added = await this.ledger.add(draft, async (next) =>
@@ -274,25 +267,11 @@ export class Rounds {
     return added;
   }
 
-  /**
-   * The question that the head already asks, when what is found now is what was found then: it is not recorded again, so that
-   * an answer to it that is being signed stays good however often somebody looks.
-   */
-  private async unchanged(known: readonly Known[]): Promise<RecoveryDecision | null> {
-    const { head, steps } = this.ledger;
-    if (head.phase !== 'reconciling') return null;
-    const observations = known.map(proven) as ProvenObservation[];
-    const decision = decideOn(head, { observations, now: this.now() });
-    if (decision.disposition !== 'review_required') return null;
-    const before = steps.at(-1) ?? (await this.witness());
-    return before !== null && contentJson(before.observations) === contentJson(observations) ? decision : null;
-  }
-
   /** Something is to be sent, and may not be. What is newly seen to be there is recorded all the same. */
   private async forbidden(known: readonly Known[]): Promise<DriveStatus | null> {
     if (this.permission.rules.length === 0) return null;
     const { head } = this.ledger;
-    const observations = known.map(proven) as ProvenObservation[];
+    const observations = observationsOf(known);
     if (decideOn(head, { observations, now: this.now() }).disposition !== 'resume') return null;
     const standing = await this.standing();
     if (standing.standing === 'permitted') return null;
@@ -316,9 +295,13 @@ export class Rounds {
     const { head } = this.ledger;
     const keys = await permission.keys();
     const standing = known ?? (await this.standing());
-    const doubtful = doubtfulIn(head, this.ledger.steps.at(-1) ?? (await this.witness()));
+    const doubtful = doubtfulIn(head, await this.lastWitness());
     const question = await ask(permission, { head, standing, doubtful }, keys);
     return { ...parked, question: questionToRecord(question) };
+  }
+
+  private async lastWitness(): Promise<Witness | null> {
+    return this.ledger.steps.at(-1) ?? (await this.witness());
   }
 
   /** The witness of the head that this drive began with. */

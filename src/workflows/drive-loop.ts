@@ -8,7 +8,6 @@ import {
   condition,
   isCancellation,
   proxyActivities,
-  sleep,
   type ActivityOptions,
 } from '@temporalio/workflow';
 import {
@@ -20,13 +19,14 @@ import {
   type EffectResultRecord,
 } from '../activities/contract';
 import { Refusal } from '../rules/refusal';
-import { SINK_WAIT } from '../rules/sends/proof';
 import { Answers, type CarriedAnswers } from './answers';
 import type { ChainKeeper } from './chain-keeper';
 import type { ParkedSince, PlanState, PlanStatus } from './messages';
 import { Outage } from './outage';
 import { Parking } from './parking';
 import { CARRIER, type Host } from './story';
+import { sleepUnless } from './timer';
+import { Waited } from './waited';
 
 /** How the loop was left: the chain is closed, all is permitted and others send it, nothing ever happened, or a new run is wanted. */
 export type LoopEnd =
@@ -74,7 +74,7 @@ export class DriveLoop {
   private memo: PlanState | null = null;
   private readonly outage = new Outage();
   private readonly parking = new Parking();
-  private readonly waited = new Map<string, number>();
+  private readonly waited = new Waited();
   readonly answers: Answers;
   private scope: CancellationScope | null = null;
 
@@ -174,7 +174,7 @@ export class DriveLoop {
       known_head: chain.unseenHead,
       epoch: this.epoch,
       reclaim: this.reclaim,
-      waited: [...this.waited].map(([at, ms]) => [...(at.split('/').map(Number) as [number, number]), ms] as const),
+      waited: this.waited.record,
       ...this.answers.forRequest(intent),
       ...(chain.callId === null ? {} : { call_id: chain.callId }),
     };
@@ -208,7 +208,7 @@ export class DriveLoop {
     this.replayed = this.replayed && result.replayed;
     const moved = before !== this.chain.expectedHead?.digest;
     if (moved) this.followed = 0;
-    if (result.status !== 'waiting') this.restart();
+    if (result.status !== 'waiting') this.waited.forgetSinks();
     switch (result.status) {
       case 'done':
         this.closed = true;
@@ -229,22 +229,14 @@ export class DriveLoop {
       case 'parked':
         return this.park(result.reason, result.message);
       case 'waiting':
-        return this.pause('waiting', 'settling', result.message ?? null, result.ms, (ms) => {
-          for (const [ordinal, attempt] of result.pending) {
-            const at = `${ordinal}/${attempt}`;
-            this.waited.set(at, (this.waited.get(at) ?? 0) + ms);
-          }
-        });
+        return this.pause('waiting', 'settling', result.message ?? null, result.ms, (ms) =>
+          this.waited.credit(result.pending, ms),
+        );
       case 'elsewhere':
         return { end: 'permitted' };
       case 'fenced':
         return this.follow();
     }
-  }
-
-  /** The sink gets its patience anew; an attempt that has been quiet for long enough stays so. */
-  private restart(): void {
-    for (const at of this.waited.keys()) if (at.endsWith(`/${SINK_WAIT}`)) this.waited.delete(at);
   }
 
   private async afterFailure(): Promise<LoopEnd | null> {
@@ -301,10 +293,7 @@ export class DriveLoop {
     return this.parking.nextLookMs(reason) ?? this.answers.question?.deadlineMs ?? null;
   }
 
-  /**
-   * Waits on a durable timer, unless somebody speaks before it is over. `elapsed` is told what has passed, by the time of the server:
-   * were that lost, whoever asks often enough would make a plan wait for ever.
-   */
+  /** Waits on a durable timer, unless somebody speaks before it is over. `elapsed` is told what has passed. */
   private async pause(
     state: PlanState,
     reason: PlanStatus['reason'],
@@ -312,22 +301,11 @@ export class DriveLoop {
     ms: number,
     elapsed?: (ms: number) => void,
   ): Promise<LoopEnd | null> {
-    const since = Date.now();
     this.enter(state, reason, message);
     // A list of plans must not go on to show one as parked that is not; what is driven at this moment has an activity to show.
     if (this.outage.changesMemo(reason) || (this.memo !== null && this.memo !== state)) this.remember();
-    await CancellationScope.nonCancellable(async () => {
-      const timer = new CancellationScope({ cancellable: true });
-      const slept = timer
-        .run(() => sleep(ms))
-        .then(
-          () => true,
-          () => false,
-        );
-      const over = await Promise.race([slept, condition(() => this.woken).then(() => false)]);
-      elapsed?.(over ? ms : Math.min(ms, Math.max(0, Date.now() - since)));
-      if (!over) timer.cancel();
-    });
+    const passed = await sleepUnless(() => this.woken, ms);
+    elapsed?.(passed);
     return this.rested(state);
   }
 
