@@ -39,8 +39,8 @@ export type SessionStep =
   | { readonly does: 'start' }
   | { readonly does: 'wait_for_input' }
   | { readonly does: 'ask_model'; readonly turn: number; readonly round: number }
-  /** Ask people whether it may go on, where a policy says so; else it fails. */
-  | { readonly does: 'limit'; readonly limit: SessionLimit }
+  /** `ask` people whether it may go on, where a policy says so; else, and when they have said no, it fails. */
+  | { readonly does: 'limit'; readonly limit: SessionLimit; readonly action: 'ask' | 'ask_next' | 'fail' }
   /** Record these calls of the last answer. The model is not asked for them. */
   | { readonly does: 'request_calls'; readonly indexes: readonly number[] }
   /** All at once. */
@@ -87,7 +87,7 @@ export function nextSessionStep(view: SessionView, now: number, cancelling = fal
   if (view.status === 'awaiting_input') return { does: 'wait_for_input' };
   if (view.isBetweenTurns) return { does: 'complete' };
   const limit = limitReached(view, now);
-  if (limit !== null) return { does: 'limit', limit };
+  if (limit !== null) return { does: 'limit', limit, action: limitAction(view, limit) };
   return { does: 'ask_model', turn: view.turn, round: (view.round?.round ?? 0) + 1 };
 }
 
@@ -97,6 +97,12 @@ function afterQuestions(approvals: readonly Approval[]): CallAction {
   if (has('denied') || has('expired')) return 'reject';
   if (approvals.some((approval) => isUnfollowed(approval, approvals))) return 'ask_next';
   return has('pending') ? 'wait_for_people' : 'send_approved';
+}
+
+function limitAction(view: SessionView, limit: SessionLimit): 'ask' | 'ask_next' | 'fail' {
+  const action = afterQuestions([...view.approvals.values()].filter((approval) => approval.limit === limit));
+  if (action === 'reject') return 'fail';
+  return action === 'ask_next' ? 'ask_next' : 'ask';
 }
 
 function actionsOf(

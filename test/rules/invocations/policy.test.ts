@@ -166,6 +166,7 @@ describe('an operator', () => {
     expect(found('/customer/a.b', 1)).toBe('true');
     expect(found('/customer/c~1d', 2)).toBe('true');
     expect(found('/dispatch/trigger', 3)).toBe('true');
+    expect(found('constructor.name', 'Object')).toBe('unknown');
     for (const field of [
       'customer.list.length',
       'customer.list.01',

@@ -493,7 +493,7 @@ describe('a limit', () => {
     expect(limitReached(view, T0 + 1_000)).toBe(expected);
     const step = nextSessionStep(view, T0 + 1_000);
     expect(step).toEqual(
-      expected === null ? { does: 'ask_model', turn: 1, round: 2 } : { does: 'limit', limit: expected },
+      expected === null ? { does: 'ask_model', turn: 1, round: 2 } : { does: 'limit', limit: expected, action: 'ask' },
     );
   });
 
@@ -520,6 +520,29 @@ describe('a limit', () => {
     expect(limitReached(view, T0 + 50_899)).toBeNull();
     expect(limitReached(view, T0 + 50_900)).toBe('wall_clock');
     expect(wallClockLeftMs(limited({}), T0)).toBeNull();
+  });
+
+  it('fails the session once people have said no, and goes on to others where they were to be asked', () => {
+    const asked = (onTimeout: 'deny' | { escalate: string[] }): readonly [SessionView, AskedApproval] => {
+      const view = limited({ rounds: 1 });
+      const subject = { callId: null, argsDigest: null, limit: 'rounds' } as const;
+      const terms = { ...TERMS, onTimeout };
+      const asking = { session: 's1', subject, reason: 'limit:escalate', terms, question: 1, at: T0 + 1_000 } as const;
+      const approval = askApproval(asking) as AskedApproval;
+      view.take({ type: 'approval.required', approval }, T0 + 1_000);
+      return [view, approval];
+    };
+    const limit = { does: 'limit', limit: 'rounds' };
+    const [denied, one] = asked('deny');
+    denied.take(vote(one, 'ann', 'reject'), T0 + 1_001);
+    expect(nextSessionStep(denied, T0 + 1_001)).toEqual({ ...limit, action: 'fail' });
+    const [expired, two] = asked('deny');
+    expired.take({ type: 'approval.expired', approvalId: two.approvalId }, T0 + 2_000);
+    expect(nextSessionStep(expired, T0 + 2_000)).toEqual({ ...limit, action: 'fail' });
+    const [escalated, { approvalId }] = asked({ escalate: ['role:example.org/board'] });
+    const next = nextApprovalId(approvalId);
+    escalated.take({ type: 'approval.escalated', approvalId, next }, T0 + 2_000);
+    expect(nextSessionStep(escalated, T0 + 2_000)).toEqual({ ...limit, action: 'ask_next' });
   });
 
   it('counts no time before the start, and none of a clock that ran backwards', () => {
