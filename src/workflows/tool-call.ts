@@ -208,8 +208,11 @@ export class ToolCall {
       return 'over';
     }
     if (result.status === 'parked' && result.reason === 'approval_missing') this.moves.ask();
-    else if (result.status === 'parked' || result.status === 'waiting') this.moves.sent(sent);
-    if (result.status === 'parked') this.moves.lost('dispatch:indeterminate');
+    else if (result.status === 'parked' || result.status === 'waiting') {
+      this.moves.sent(sent);
+      // A look-up that is still waited for may yet tell; what may be sent twice goes on by itself.
+      this.moves.lost(result.status === 'parked' ? 'dispatch:indeterminate' : 'dispatch:lease_expired');
+    }
     return 'people';
   }
 

@@ -112,6 +112,7 @@ const WHOLE_PAGES = {
     "grep -rl 'Readers found' $COUNTERSIGN_JOURNAL || echo nothing",
     'npx countersign verify-run owed --journal $COUNTERSIGN_JOURNAL | head -1',
   ],
+  'payments-agent': ['npx tsx examples/payments-agent/src/main.ts'],
   'existing-app': [
     'npx tsx src/cli/main.ts journal init journal',
     ...['before', 'after'].flatMap((app) => [
