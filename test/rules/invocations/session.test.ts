@@ -19,7 +19,13 @@ import { limitReached, wallClockLeftMs } from '../../../src/rules/invocations/li
 import { nextSessionStep } from '../../../src/rules/invocations/next-session-step';
 import type { SessionEvent, SessionLimits } from '../../../src/rules/invocations/session-event';
 import { SessionLogReader } from '../../../src/rules/invocations/session-log';
-import { chained, recordName, recordToText, type TimedEvent } from '../../../src/rules/invocations/session-record';
+import {
+  chained,
+  recordName,
+  recordToText,
+  type SessionRecord,
+  type TimedEvent,
+} from '../../../src/rules/invocations/session-record';
 import { SessionView, type Round } from '../../../src/rules/invocations/session-view';
 import { timelineOf } from '../../../src/rules/invocations/timeline';
 import { resultsInOrder } from '../../../src/rules/invocations/tool-results';
@@ -608,6 +614,12 @@ describe('a log', () => {
     expect(() => read(texts, 's2')).toThrow('line 1: record.session_id is of another session');
     const other = chained('s1', { sequence: 1, digest: digest('another') }, timed.slice(1));
     expect(() => read([texts[0] as string, other[0]?.text as string])).toThrow('line 2: record.previous');
+  });
+
+  it('is refused where a record names another place than the one it stands at', () => {
+    const second = records[1]?.record as SessionRecord;
+    const misplaced = recordToText({ ...second, sequence: 3 });
+    expect(() => read([texts[0] as string, misplaced])).toThrow('line 2: record.sequence');
   });
 
   it('is not read on behind a line that was refused', () => {
