@@ -3,6 +3,7 @@
  * what is left of an erasure that was cut short leads to the rest of it.
  */
 import { Journal, lineageFolder } from './activities/journal';
+import { runKind } from './activities/run-kind';
 import { type ContentStore, StoreError, type Store } from './ports';
 import { resultsOf } from './rules/plans/envelope';
 import { isTerminalPhase } from './rules/recovery';
@@ -35,6 +36,13 @@ export async function eraseContents(
   { force = false }: EraseOptions = {},
 ): Promise<Erased> {
   const id = await new Journal(journal).id();
+  const kind = await runKind(journal, runId);
+  if (kind === 'launch') return eraseLaunches(journal, contents, runId, force);
+  if (kind === 'verification') {
+    const reason =
+      'is a run of checks: its document is shared by all runs of that document; erase it with "delete" of the store';
+    throw new Refusal('unknown_run', reason, runId);
+  }
   if ((await new Journal(journal).plan(runId)) === null) {
     throw new Refusal('unknown_run', `journal ${id} holds no such run`, runId);
   }
@@ -82,6 +90,41 @@ async function unsettledKeys(journal: Store, contents: ContentStore, runId: stri
   }
   return keys;
 }
+
+/**
+ * Of launches: the context where it was stored for this launch, what was submitted, and the salts of both. What says which launch the call
+ * is stays, so that the same id with anything else is refused as before; a Ref that an author gave is the author's.
+ */
+async function eraseLaunches(journal: Store, contents: ContentStore, runId: string, force: boolean): Promise<Erased> {
+  const from = new Journal(journal);
+  const jobs = (await journal.list(`${runId}/jobs`)).map((name) => from.job(runId, name.replace(/\/$/, '')));
+  const paths = [`salts/${runId}`];
+  const contexts: string[] = [];
+  for (const files of jobs) {
+    const [order, outcome] = await Promise.all([files.order(), files.outcome()]);
+    if (outcome === null && !force) {
+      throw new Refusal('run_open', 'is not over: its worker may still hand in. Wait for its end, or force it', runId);
+    }
+    if (order !== null) contexts.push(order.contextDigest);
+    if (outcome?.outcome === 'submitted') paths.push(resultPath(outcome.submission));
+  }
+  for (const captureId of await contents.list('launches')) {
+    const named = await readable(contents, `launches/${captureId}`);
+    if (named === null || new TextDecoder().decode(named) !== runId) continue;
+    const salt = await readable(contents, `salts/${captureId}`);
+    if (salt === null) continue;
+    const isOurs = resultsOf(new TextDecoder().decode(salt), ['context']);
+    paths.push(`salts/${captureId}`);
+    for (const digest of contexts) {
+      if (isOurs((await readable(contents, resultPath(digest))) ?? new Uint8Array())) paths.unshift(resultPath(digest));
+    }
+  }
+  const inOrder = [...paths].sort((a, b) => Number(a.startsWith('salts/')) - Number(b.startsWith('salts/')));
+  for (const path of inOrder) await contents.delete(path);
+  return { runId, paths: inOrder };
+}
+
+const resultPath = (digest: string): string => `results/${digest.slice(digest.indexOf(':') + 1)}`;
 
 /** A run is over when the newest of its lineages is. */
 async function refuseOpen(store: Store, runId: string): Promise<void> {

@@ -9,6 +9,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { lineageFolder, Journal } from './activities/journal';
+import { runKind } from './activities/run-kind';
 import { CheckpointJournal, fileStore } from './adapters/stores';
 import {
   JournalRetentionPolicy,
@@ -41,7 +42,7 @@ export type Retirement =
   | { readonly runId: string; readonly state: 'retired' | 'leftover'; readonly folder: string }
   | {
       readonly runId: string;
-      readonly state: 'open' | 'aborted' | 'young' | 'invalid';
+      readonly state: 'open' | 'aborted' | 'young' | 'invalid' | 'without_chain';
       readonly phase: RecoveryPhase | null;
     };
 
@@ -49,6 +50,8 @@ export type Retirement =
 export async function planRetirement(root: string, runId: string, rule: RetentionRule): Promise<Retirement> {
   const store = fileStore(root);
   const id = await new Journal(store).id();
+  const kind = await runKind(store, runId);
+  if (kind === 'launch' || kind === 'verification') return { runId, state: 'without_chain', phase: null };
   if ((await new Journal(store).plan(runId)) === null) {
     throw new Refusal('unknown_run', `journal ${id} holds no such run`, runId);
   }

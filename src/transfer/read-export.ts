@@ -3,6 +3,7 @@
  * never longer than the largest entry needs, and only paths are kept in memory, so no file can exhaust it.
  */
 import { createHash } from 'node:crypto';
+import { runKind } from '../activities/run-kind';
 import type { Store } from '../ports';
 import {
   MAX_EXPORT_ENTRIES,
@@ -67,13 +68,13 @@ class Reading {
     }
   }
 
-  finish(): ExportedRun {
+  async finish(): Promise<ExportedRun> {
     const { closed, entries, stores } = this;
     const header = this.must();
     if (closed === null) throw new Refusal('invalid_record', 'has no closing line; the file is cut off', 'export');
     const { journal, contents } = stores;
-    if (!journal.holds('journal.json') || !journal.holds(`${header.runId}/plan.json`)) {
-      throw new Refusal('invalid_record', 'lacks journal.json or the plan of its run', 'export');
+    if (!journal.holds('journal.json') || (await runKind(journal, header.runId)) === null) {
+      throw new Refusal('invalid_record', 'lacks journal.json or its run', 'export');
     }
     return { ...header, digest: closed, entries, journal, store: header.contents ? contents : null };
   }

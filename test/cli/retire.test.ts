@@ -141,6 +141,7 @@ describe('journal retire', () => {
       open: 1,
       aborted: 0,
       invalid: 3,
+      without_chain: 0,
     });
     const { confirm } = shown.data as { confirm: string };
     expect(await retire('--minimum-age', '30d', '--confirm', confirm)).toMatchObject({ code: 0 });

@@ -4,6 +4,7 @@
  */
 import { rm } from 'node:fs/promises';
 import { Journal } from '../../activities/journal';
+import { runKind } from '../../activities/run-kind';
 import { Refusal } from '../../rules/refusal';
 import { exportRun, openExport } from '../../transfer';
 import { storeView, verifyJournal, type VerifyReport } from '../../verify';
@@ -41,8 +42,10 @@ async function exportIt(_context: Context, folder: string, run: string, options:
   const store = journalStore({ journal: folder });
   const journal = new Journal(store);
   const journalId = await journal.id();
+  if ((await runKind(store, runId)) === null) {
+    throw new Refusal('unknown_run', `journal ${journalId} holds no such run`, runId);
+  }
   const plan = await journal.plan(runId);
-  if (plan === null) throw new Refusal('unknown_run', `journal ${journalId} holds no such run`, runId);
   const contents = options.contents === undefined ? null : contentStore({ ...options });
   const written = await exportRun(store, contents, runId, out).catch((fault: unknown) => {
     const { code } = fault as NodeJS.ErrnoException;
@@ -51,7 +54,7 @@ async function exportIt(_context: Context, folder: string, run: string, options:
     throw new CliError('invalid_argument', `${out} cannot be made; name a file in a folder that you can write`, 'out');
   });
   const { report, missing } = await openExport(out, async (exported) => {
-    const wanted = exported.store === null ? [] : plan.effects.map(({ operationDigest }) => operationDigest);
+    const wanted = exported.store === null ? [] : (plan?.effects ?? []).map(({ operationDigest }) => operationDigest);
     const found = await Promise.all(wanted.map((digest) => exported.store?.read(`operations/${digest.slice(7)}`)));
     return {
       report: await verifyJournal(storeView(exported.journal)),
@@ -63,12 +66,14 @@ async function exportIt(_context: Context, folder: string, run: string, options:
     return notVerified(report);
   }
   const head = report.runs[0]?.lineages.at(-1)?.head ?? null;
+  const jobs = report.runs[0]?.jobs ?? 0;
+  const launches = plan === null ? counted(jobs, 'launch', 'launches') : 'no checkpoint yet';
   const lines = [
     `run ${runId} of journal ${journalId}: ${counted(written.entries, 'entry', 'entries')} in ${out}, verified`,
-    head === null ? 'no checkpoint yet' : `head ${head.sequence} ${head.digest}`,
+    head === null ? launches : `head ${head.sequence} ${head.digest}`,
     contents === null ? 'without contents' : withContents(missing),
   ];
-  return { data: { ...written, head, missingOperations: missing, out }, lines };
+  return { data: { ...written, head, jobs, missingOperations: missing, out }, lines };
 }
 
 function withContents(missing: number): string {

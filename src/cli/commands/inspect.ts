@@ -3,7 +3,9 @@
  * only; each half is there without the other, and neither is presented as the other.
  */
 import { WorkflowNotFoundError } from '@temporalio/client';
+import { runKind, type RunKind } from '../../activities/run-kind';
 import type { PlanHandle, PlanStatus } from '../../client';
+import type { Store } from '../../ports';
 import { RECOVERY_PHASES } from '../../rules/recovery';
 import { actionPhaseAt, type ActionPhase } from '../../rules/recovery/action-phases';
 import { Refusal } from '../../rules/refusal';
@@ -11,6 +13,7 @@ import { ADVICE } from '../advice';
 import { PARKED_EXITS, PHASE_EXITS } from '../exit-codes';
 import { CliError, failureOf, type Failure } from '../failure';
 import { isParkReason, progress, statusOf } from '../follow';
+import { jobRow, readJobs } from '../inspect-jobs';
 import { readRun, type InspectedRun } from '../inspect-run';
 import { counted, table, type Answer } from '../output';
 import { namedRun } from '../plan-file';
@@ -31,6 +34,18 @@ export const inspectCommand: Register = (program, act) => {
   withOptions(command, 'journal', 'taskQueue').action(act('inspect', inspect));
 };
 
+/** What launches came to, as the journal holds it; who carries them now says nothing else. */
+async function inspectJobs(store: Store, runId: string, kind: RunKind): Promise<Answer> {
+  const jobs = await readJobs(store, runId);
+  const more = kind === 'verification' ? [`results and proposals: countersign verify-run inspect ${runId}`] : [];
+  const lines = [
+    `run ${runId}: ${kind}, ${counted(jobs.length, 'launch', 'launches')}`,
+    ...table(jobs.map(jobRow)),
+    ...more,
+  ];
+  return { data: { runId, kind, jobs }, lines };
+}
+
 interface Live {
   /** How Temporal lists the execution; null when it was not asked, or knows none. */
   readonly execution: string | null;
@@ -45,6 +60,8 @@ async function inspect(_context: Context, run: string, options: InspectOptions):
   if (!named && options.offline === true) {
     throw new CliError('invalid_argument', 'without a journal and without a server there is nothing to ask', 'journal');
   }
+  const kind = named ? await runKind(journalStore(options), runId) : null;
+  if (kind === 'launch' || kind === 'verification') return inspectJobs(journalStore(options), runId, kind);
   const journal = named ? await readRun(journalStore(options), runId) : null;
   const live: Live = options.offline === true ? unasked('not asked') : await ask(runId, options);
   if (journal === null && live.execution === null) {

@@ -130,7 +130,7 @@ function unknownAsInvalid(runId: string): (fault: unknown) => Retirement {
   };
 }
 
-const STATES = ['retirable', 'leftover', 'retired', 'young', 'open', 'aborted', 'invalid'] as const;
+const STATES = ['retirable', 'leftover', 'retired', 'young', 'open', 'aborted', 'invalid', 'without_chain'] as const;
 type Counts = Readonly<Record<Retirement['state'], number>>;
 
 function countsOf(looked: readonly Retirement[]): Counts {
@@ -146,6 +146,7 @@ const SAYS: Record<Retirement['state'], string> = {
   young: 'too young',
   open: 'not over',
   aborted: 'aborted, which the contract never retires',
+  without_chain: 'launches or checks, which have no checkpoints to retire',
   invalid: 'not verified or not justified (see "countersign verify")',
 };
 

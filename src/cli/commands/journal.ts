@@ -9,7 +9,8 @@ import {
   type MakeStoreOptions,
 } from '../../adapters/stores/open-store';
 import { initJournal } from '../../journal-init';
-import { StoreError } from '../../ports';
+import { runKind, type RunKind } from '../../activities/run-kind';
+import { StoreError, type Store } from '../../ports';
 import { parseRecord } from '../../rules/fields';
 import { journalIdFromBytes } from '../../rules/journal-record';
 import { planFromRecord } from '../../rules/plans/plan';
@@ -18,6 +19,7 @@ import { Refusal } from '../../rules/refusal';
 import { importRun, openExport } from '../../transfer';
 import { diskView, storeView, type JournalView } from '../../verify';
 import { withContentKeys } from '../content-keys';
+import { readJobs, type InspectedJob } from '../inspect-jobs';
 import { CliError } from '../failure';
 import { counted, table, type Answer } from '../output';
 import type { Context, Register } from '../command';
@@ -118,6 +120,9 @@ function refuseOthers(names: readonly string[], place: string): void {
 
 interface RunRow {
   readonly runId: string;
+  readonly kind: RunKind | null;
+  /** Of a launch, or a run of checks. */
+  readonly jobs: readonly InspectedJob[];
   readonly workflowId: string | null;
   readonly phase: string | null;
   readonly checkpoints: number;
@@ -127,7 +132,8 @@ interface RunRow {
 
 async function listRuns(_context: Context, named: string | undefined, options: Settings): Promise<Answer> {
   const address = named ?? journalAddress(options);
-  const view = isFolderAddress(address) ? diskView(address) : storeView(journalStore({ journal: address }));
+  const store = isFolderAddress(address) ? openStore(address) : journalStore({ journal: address });
+  const view = isFolderAddress(address) ? diskView(address) : storeView(store);
   const entries = (await view.list('')) ?? [];
   if (!entries.some(({ name }) => name === 'journal.json')) {
     const reason = `${shownAddress(address)} holds no journal; make one with "countersign journal init"`;
@@ -136,21 +142,38 @@ async function listRuns(_context: Context, named: string | undefined, options: S
   const journalId = journalIdFromBytes(await view.read('journal.json'));
   const runs: RunRow[] = [];
   for (const { name } of [...entries].sort((a, b) => (a.name < b.name ? -1 : 1))) {
-    if (isRunId(name)) runs.push(await readRow(view, name));
+    if (isRunId(name)) runs.push(await readRow(view, store, name));
   }
-  const rows = runs.map((run) => [
-    run.runId,
-    run.phase ?? 'no checkpoint',
-    `${run.committed}/${run.effects}`,
-    counted(run.checkpoints, 'checkpoint'),
-    run.workflowId ?? 'unreadable plan',
-  ]);
+  const rows = runs.map((run) => (run.kind === 'plan' || run.kind === null ? planRow(run) : jobsRow(run)));
   const lines = [`journal ${journalId}, ${counted(runs.length, 'run')} (listed, not verified)`, ...table(rows)];
   return { data: { journalId, runs }, lines };
 }
 
+function planRow(run: RunRow): readonly string[] {
+  const of = run.workflowId ?? 'unreadable plan';
+  const checkpoints = counted(run.checkpoints, 'checkpoint');
+  return [run.runId, run.phase ?? 'no checkpoint', `${run.committed}/${run.effects}`, checkpoints, of];
+}
+
+/** Where its last job stands: at any time at most one of a run is open. */
+function jobsRow({ jobs, kind, runId }: RunRow): readonly string[] {
+  const ended = jobs.filter(({ state }) => state === 'submitted').length;
+  const open = jobs.find(({ state }) => state !== 'submitted') ?? jobs.at(-1);
+  const state = open === undefined ? 'no launch' : `${open.state}${open.reason === null ? '' : ` (${open.reason})`}`;
+  const who = open?.provider == null ? '' : `${open.provider} ${open.model}`;
+  return [
+    runId,
+    state,
+    `${ended}/${jobs.length}`,
+    counted(jobs.length, 'launch', 'launches'),
+    `${kind} ${who}`.trimEnd(),
+  ];
+}
+
 /** Only the newest checkpoint is read: this is a list, not a proof. */
-async function readRow(view: JournalView, run: string): Promise<RunRow> {
+async function readRow(view: JournalView, store: Store, run: string): Promise<RunRow> {
+  const kind = await runKind(store, run);
+  const jobs = kind === 'launch' || kind === 'verification' ? ((await readable(() => readJobs(store, run))) ?? []) : [];
   const plan = await readable(async () => parseRecord(await view.read(`${run}/plan.json`), 'plan', planFromRecord));
   const folders = ((await view.list(run)) ?? []).map(({ name }) => name).filter((name) => name.startsWith('lineage-'));
   const lineage = `${run}/${folders.sort().at(-1) ?? 'lineage-0001'}`;
@@ -164,14 +187,15 @@ async function readRow(view: JournalView, run: string): Promise<RunRow> {
   if (retired !== null) {
     const [effects, checkpoints] = [Number(retired.effectCount), Number(retired.checkpointCount)];
     const phase = `${retired.phase}, retired`;
-    return { runId: run, workflowId: plan?.workflowId ?? null, phase, checkpoints, effects, committed: effects };
+    const workflowId = plan?.workflowId ?? null;
+    return { runId: run, kind, jobs, workflowId, phase, checkpoints, effects, committed: effects };
   }
   const head =
     last === undefined
       ? null
       : await readable(async () => RecoveryCheckpoint.fromJson(await view.read(`${lineage}/${last}`)));
   return {
-    runId: run,
+    ...{ runId: run, kind, jobs },
     workflowId: plan?.workflowId ?? null,
     phase: head?.phase ?? (last === undefined ? null : 'unreadable'),
     checkpoints: files.length,
