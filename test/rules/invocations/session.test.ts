@@ -76,7 +76,7 @@ const STORY: readonly (readonly [at: number, event: SessionEvent, status: Sessio
   [21, requested(2), 'awaiting_tool'],
   [25, queued(A, T0 + 24), 'awaiting_tool'],
   [30, { type: 'approval.required', approval: ASKED }, 'awaiting_tool'],
-  [35, dispatched(C, T0 + 33), 'awaiting_tool'],
+  [35, dispatched(C, T0 + 28), 'awaiting_tool'],
   [40, dispatched(A, T0 + 38), 'awaiting_tool'],
   [60, completed(A, T0 + 58), 'awaiting_tool'],
   [70, lost(C), 'awaiting_approval'],
@@ -158,7 +158,7 @@ describe('a story', () => {
         ...fine,
         result_digest: digest(`result of ${C}`),
         queued_at: null,
-        dispatched_at: T0 + 33,
+        dispatched_at: T0 + 28,
         completed_at: T0 + 1_088,
       },
     ]);
@@ -197,20 +197,20 @@ describe('a story', () => {
       [queuedMs, executedMs, askedMs].some((ms) => ms !== null) ? [[type, id, queuedMs, executedMs, askedMs]] : [],
     );
     expect(told).toEqual([
-      ['tool.dispatched', C, 12, null, null],
+      ['tool.dispatched', C, 7, null, null],
       ['tool.dispatched', A, 14, null, null],
       ['tool.completed', A, null, 20, null],
       ['approval.escalated', B, null, null, 1_000],
       ['approval.decided', B, null, null, 20],
       ['tool.dispatched', B, 10, null, null],
       ['tool.completed', B, null, 10, null],
-      ['tool.completed', C, null, 1_055, null],
+      ['tool.completed', C, null, 1_060, null],
     ]);
     expect(line.find(({ type }) => type === 'tool.dispatched')?.detail).toEqual({
       attempt: 1,
       ground: 'first',
       worker_identity: 'w@1',
-      dispatched_at: T0 + 33,
+      dispatched_at: T0 + 28,
     });
     // A worker whose clock is behind took no less than no time.
     const skewed = [
