@@ -12,13 +12,12 @@ import {
   log,
   makeContinueAsNewFunc,
   proxyActivities,
-  proxyLocalActivities,
   setHandler,
   sleep,
   workflowInfo,
 } from '@temporalio/workflow';
 import { DRIVE_ACTIVITY, type CountersignActivities, type DriveResult } from '../activities/contract';
-import { DESCRIBE_WORKERS_ACTIVITY, TELL_ACTIVITY, type ToolActivities } from '../activities/tool-contract';
+import { DESCRIBE_WORKERS_ACTIVITY, type ToolActivities } from '../activities/tool-contract';
 import type { Dict } from '../rules/fields';
 import { DEFAULT_VERSION, toolTaskQueue, type Tool } from '../rules/invocations/names';
 import { stepQueue } from '../rules/invocations/queue';
@@ -37,7 +36,6 @@ import { queueFromRecord, queueToRecord } from '../rules/invocations/queue-snaps
 import { RecoveryError } from '../rules/recovery';
 import { Refusal } from '../rules/refusal';
 import {
-  REPORT_SIGNAL,
   enqueueSignal,
   queueQuery,
   registerSignal,
@@ -68,7 +66,6 @@ const RENEW_WHEN_IDLE = 4_000;
 const RENEW_ANYHOW = 20_000;
 const RENEW_AT_BYTES = 20 * 1024 * 1024;
 
-const TELL = { startToCloseTimeout: '5 seconds', retry: { maximumAttempts: 2 } } as const;
 const DESCRIBE = {
   startToCloseTimeout: '10 seconds',
   scheduleToCloseTimeout: '30 seconds',
@@ -299,16 +296,13 @@ function reopened(record: Dict): QueueState {
 }
 
 /**
- * One event of a history where a signal from workflow to workflow takes two and a workflow task; that one is the way where the other
- * fails. A workflow that is gone is not waiting for anything.
+ * No local activity, although it would take fewer events: one that is under way while a workflow task times out lets the SDK take what
+ * came next in another order than a replay does, and a queue must never get stuck. A workflow that is gone is not waiting for anything.
  */
 async function told(workflowId: string, message: CallReport): Promise<void> {
-  const activities = proxyLocalActivities<ToolActivities>(TELL);
   try {
-    await activities[TELL_ACTIVITY]({ workflow_id: workflowId, signal: REPORT_SIGNAL, message });
-  } catch (fault) {
-    if (!(fault instanceof ActivityFailure)) throw fault;
-    const handle = getExternalWorkflowHandle(workflowId);
-    await handle.signal(reportSignal, message).catch(() => log.warn('countersign: nobody hears a report'));
+    await getExternalWorkflowHandle(workflowId).signal(reportSignal, message);
+  } catch {
+    log.warn('countersign: nobody hears a report', { callId: message.call_id });
   }
 }
