@@ -264,12 +264,30 @@ export class VerificationClient {
     args: readonly Dict[],
     about: string,
   ): Promise<T> {
-    const { client, taskQueue } = this.options;
     const journalId = await this.journal.id();
+    const asked = { ...input, run_id: runId, journal_id: journalId };
+    for (;;) {
+      try {
+        return await orRefusal(this.updateWithStart<T>(asked, name, args, about));
+      } catch (fault) {
+        // It came upon an execution that was just about to end; the next one hears it.
+        if (!isOfEnded(fault)) throw fault;
+      }
+    }
+  }
+
+  private updateWithStart<T>(
+    input: VerificationRunInput,
+    name: string,
+    args: readonly Dict[],
+    about: string,
+  ): Promise<T> {
+    const { client, taskQueue } = this.options;
+    const { run_id: runId } = input;
     const startWorkflowOperation = new WithStartWorkflowOperation<typeof verificationRun>('verificationRun', {
       workflowId: runWorkflowId(runId),
       taskQueue,
-      args: [{ run_id: runId, journal_id: journalId, ...input }],
+      args: [input],
       workflowIdConflictPolicy: 'USE_EXISTING',
       workflowIdReusePolicy: 'ALLOW_DUPLICATE',
       memo: { countersign_run: runId },
@@ -278,8 +296,13 @@ export class VerificationClient {
     // Of its own for each call: an execution that has ended would answer for ever what it answered then.
     const updateId = `${name}-${about}-${randomBytes(8).toString('hex')}`;
     const update = { args: [...args], updateId, startWorkflowOperation };
-    return orRefusal(client.workflow.executeUpdateWithStart<typeof verificationRun, T, Dict[]>(name, update));
+    return client.workflow.executeUpdateWithStart<typeof verificationRun, T, Dict[]>(name, update);
   }
+}
+
+function isOfEnded(fault: unknown): boolean {
+  const cause = fault instanceof Error ? fault.cause : null;
+  return cause instanceof ApplicationFailure && cause.type === 'AcceptedUpdateCompletedWorkflow';
 }
 
 interface Owed {

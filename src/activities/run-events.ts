@@ -17,7 +17,12 @@ import {
 } from '../rules/verification/projection';
 import { CHECK_OUTCOMES, type CheckOutcome } from '../rules/verification/results';
 import type { RunBook } from '../rules/verification/run-book';
-import { coordinatorOutput, specialistOutput, submissionDigest } from '../rules/verification/submission';
+import {
+  coordinatorOutput,
+  normalizedOutput,
+  specialistOutput,
+  submissionDigest,
+} from '../rules/verification/submission';
 import { Refusal } from '../rules/refusal';
 import { endUncarried, eventOfFacts } from './follow-job';
 import { RunContents, orMissing } from './run-contents';
@@ -77,6 +82,7 @@ export class RunEvents {
     const question = await this.contents.question(run, place);
     try {
       const answer = await this.engine.withDeadline(check.deadlineMs, (signal) => check.run(question, { signal }));
+      normalizedOutput(answer.content ?? null);
       if (CHECK_OUTCOMES.includes(answer.outcome as CheckOutcome)) return answer;
     } catch {
       // A check that cannot say is one that has not said.

@@ -9,3 +9,4 @@ import './receipts/question';
 import './sends/witness';
 import './verification/job';
 import './verification/job-timers';
+import './verification/run-book';

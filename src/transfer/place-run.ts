@@ -86,9 +86,11 @@ export async function refuseUnverified(store: Store, runId: string): Promise<voi
   throw new Refusal('journal_invalid', `does not verify: ${first.message}`, `${runId}/${first.path}`);
 }
 
-/** A checkpoint rests on its witness, a witness on slots and receipts; a plan is what makes the run known. */
-const GROUPS: readonly RegExp[] = [/\/sends\//, /\/epochs\//, /^claims\//, /\/receipts\//, /\/witnesses\//];
-const LAST: readonly RegExp[] = [/\/lineage-[0-9]+\//, /\/plan\.json$/];
+/** A checkpoint rests on its witness, a witness on slots and receipts; a plan, or a first record, is what makes the run known. */
+const GROUPS: readonly RegExp[] = [
+  ...[/\/sends\//, /\/epochs\//, /^claims\//, /^captures\//, /\/receipts\//, /\/witnesses\//, /\/jobs\//],
+];
+const LAST: readonly RegExp[] = [/\/lineage-[0-9]+\//, /\/lifecycle\//, /\/plan\.json$/];
 
 function inOrder(paths: readonly string[]): readonly (readonly string[])[] {
   const rank = (path: string): number => {

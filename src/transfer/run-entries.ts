@@ -4,8 +4,10 @@
  */
 import { Journal } from '../activities/journal';
 import type { Store } from '../ports';
+import { LIFECYCLE_FOLDER } from '../activities/run-files';
 import { claimFromBytes } from '../rules/receipts/nonce-claim';
 import { slotFromBytes } from '../rules/sends/slot';
+import { lifecycleFromBytes } from '../rules/verification/lifecycle-record';
 
 const LINEAGE = /^lineage-([0-9]{4,})\/$/;
 const SENDS = 'sends';
@@ -13,10 +15,11 @@ const CLAIMS = 'claims';
 
 /** Paths in byte order. `journal.json` is not among them. */
 export async function runEntries(store: Store, runId: string): Promise<readonly string[]> {
-  return [...(await entriesUnder(store, runId)), ...(await claimsOf(store, runId))].sort();
+  const own = await entriesUnder(store, runId);
+  return [...own, ...(await claimsOf(store, runId)), ...(await capturesOf(store, runId))].sort();
 }
 
-/** Those in the folder of the run: all but the claims of nonces, which the whole journal shares. */
+/** Those in the folder of the run: all but the claims of nonces and captures, which the whole journal shares. */
 export async function entriesUnder(store: Store, runId: string): Promise<readonly string[]> {
   const heads = new Map<number, number>();
   const paths: string[] = [];
@@ -29,7 +32,9 @@ export async function entriesUnder(store: Store, runId: string): Promise<readonl
   }
   // Next the slots, as each rests on an epoch: whatever they rest on is there when it is listed after them.
   paths.push(...(await slotsUnder(store, `${runId}/${SENDS}`, heads)));
-  for (const name of await store.list(runId)) {
+  // And the records of a verification run before the files of its jobs, on which they rest.
+  const first = `${LIFECYCLE_FOLDER}/`;
+  for (const name of [...(await store.list(runId))].sort((one) => (one === first ? -1 : 1))) {
     if (LINEAGE.test(name) || name === `${SENDS}/`) continue;
     if (name.endsWith('/')) paths.push(...(await below(store, `${runId}/${name.slice(0, -1)}`)));
     else paths.push(`${runId}/${name}`);
@@ -98,6 +103,27 @@ async function claimsOf(store: Store, runId: string): Promise<readonly string[]>
     if (bytes !== null && claimedBy(bytes) === runId) paths.push(`${CLAIMS}/${name}`);
   }
   return paths;
+}
+
+/** Captures that a verification run used, itself or in an affirmation. */
+async function capturesOf(store: Store, runId: string): Promise<readonly string[]> {
+  const used: string[] = [];
+  for (const path of await below(store, `${runId}/${LIFECYCLE_FOLDER}`)) {
+    const bytes = await store.read(path);
+    const captureId = bytes === null ? null : capturedBy(bytes);
+    if (captureId !== null) used.push(`captures/${captureId}.json`);
+  }
+  return used;
+}
+
+function capturedBy(bytes: Uint8Array): string | null {
+  try {
+    const { event } = lifecycleFromBytes(bytes);
+    if (event.type === 'run_opened') return event.run.snapshot.captureId;
+    return event.type === 'target_affirmed' ? event.affirmation.snapshot.captureId : null;
+  } catch {
+    return null;
+  }
 }
 
 function claimedBy(bytes: Uint8Array): string | null {

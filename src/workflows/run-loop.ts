@@ -248,7 +248,8 @@ export class RunLoop {
     return {
       run_id,
       journal_id: this.journalId,
-      opening: run === undefined ? null : { run, person, captured_at },
+      // Once it is opened, its records say what it is.
+      opening: run === undefined || this.isOpened ? null : { run, person, captured_at },
       known: this.book?.head ?? null,
       act,
     };

@@ -32,7 +32,7 @@ import {
 import { statusOf } from './run-status';
 
 /** Messages that one execution takes; people need a handful. */
-const MOST_MESSAGES = 1_000;
+const MOST_MESSAGES = 500;
 
 export async function verificationRun(input: VerificationRunInput): Promise<RunStatus> {
   const loop = new RunLoop(input);

@@ -271,6 +271,8 @@ test('a stored output that is gone ends the run, and its successor is withdrawn'
 test.each<[string, RunBench['checks']]>([
   ['throws', () => Promise.reject(new Error('planted-prose'))],
   ['answers something else', () => Promise.resolve({ outcome: 'fine' as never })],
+  ['answers nothing', () => Promise.resolve(undefined as never)],
+  ['says what JSON cannot carry', () => Promise.resolve({ outcome: 'departs', content: { count: 1n } })],
 ])('a check that %s is inconclusive', async (_name, run) => {
   const { bench, prepared } = await begun();
   bench.checks = run;

@@ -3,6 +3,7 @@
  * - the export of an import is the import, byte for byte; importing it again places nothing;
  * - a target that holds something else in a record's, or a capture's, place is refused, and stays as it is;
  * - an import that is cut off shows no half of a history: until a run is whole, nobody can open it or carry it on;
+ * - a journal that is copied takes the runs with it: their records, what these rest on, and nothing else;
  * - a file that is damaged in any byte of any line places nothing.
  */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -13,10 +14,13 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Journal } from '../../src/activities/journal';
 import { verificationRunIds } from '../../src/activities/read-runs';
 import type { Store } from '../../src/ports';
-import { exportLifecycle, importLifecycle, placeLifecycle } from '../../src/transfer';
+import { copyJournal, exportLifecycle, importLifecycle, placeLifecycle } from '../../src/transfer';
 import { runDigest } from '../../src/rules/verification/run';
 import { snapshotDigest } from '../../src/rules/verification/snapshot';
+import { storeView, verifyJournal } from '../../src/verify';
+import { RunBench } from '../activities/run-bench';
 import { MemoryStore } from '../activities/simulation/store';
+import { draft } from '../workflows/verification/drafts';
 import { KEYS, capture, linesOf, proposal, runOf, storyOf } from '../rules/verification/support';
 
 const snapshotOf = (number: number): ReturnType<typeof runOf>['snapshot'] => ({
@@ -50,6 +54,18 @@ test('the export of an import is the import', async () => {
   expect(await exportLifecycle(store, again)).toMatchObject({ runs: 3, records: imported.records, open: [] });
   expect(await readFile(again, 'utf8')).toBe(TEXT);
   expect(await importLifecycle(store, again)).toMatchObject({ placed: 0 });
+});
+
+const textsOf = ({ entries }: MemoryStore): Record<string, string> =>
+  Object.fromEntries([...entries].map(([name, bytes]) => [name, new TextDecoder().decode(bytes)]));
+
+test('a copied journal has all of a run', async () => {
+  const bench = new RunBench();
+  await bench.carry(await bench.prepare(draft(1, 1)));
+  const copy = new MemoryStore();
+  await copyJournal(bench.journal, copy);
+  expect(textsOf(copy)).toEqual(textsOf(bench.journal));
+  expect((await verifyJournal(storeView(copy), { strict: true })).findings).toEqual([]);
 });
 
 test('what is another in the target is refused', async () => {

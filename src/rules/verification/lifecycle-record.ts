@@ -159,13 +159,19 @@ const FORMS: { readonly [T in LifecycleType]: Form<T> } = {
 };
 export const LIFECYCLE_TYPES = Object.keys(FORMS) as readonly LifecycleType[];
 
+/** Of records that are held; each is asked for its digest by whoever chains, writes or judges it. */
+const digests = new WeakMap<LifecycleRecord, string>();
+
 export function lifecycleToText(record: LifecycleRecord): string {
-  const fields = unsealed(record);
-  return canonicalJson({ ...fields, digest: sha256Digest(canonicalJson(fields)) });
+  return canonicalJson({ ...unsealed(record), digest: lifecycleDigest(record) });
 }
 
 export function lifecycleDigest(record: LifecycleRecord): string {
-  return sha256Digest(canonicalJson(unsealed(record)));
+  const known = digests.get(record);
+  if (known !== undefined) return known;
+  const digest = sha256Digest(canonicalJson(unsealed(record)));
+  digests.set(record, digest);
+  return digest;
 }
 
 export function lifecycleFromBytes(bytes: Uint8Array | string): LifecycleRecord {
