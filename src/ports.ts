@@ -1,5 +1,6 @@
 /**
- * The interfaces to the world: sinks that receive effects, launchers that start workers, and stores that keep what must survive.
+ * The interfaces to the world: sinks that receive effects, launchers that start workers, checks, models, and stores that keep what
+ * must survive.
  *
  * Invariant: a port only says what happened. What it means (may this be sent, is it committed) is decided by `rules/`,
  * so no adapter can be too trusting on its own.
