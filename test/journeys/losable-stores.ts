@@ -15,6 +15,7 @@ import { makeHome, raisesFull, WORKER, type PostgresHome } from '../adapters/sto
 import { startTcpProxy, type TcpProxy } from '../adapters/stores/tcp-proxy';
 import type { PostgresServer } from '../systems/postgres';
 import type { S3Server } from '../systems/s3-server';
+import { READ_ONLY } from '../systems/versitygw';
 
 /** What a row may do with the worker. */
 export interface WorkerHandle {
@@ -241,6 +242,28 @@ export function onS3(server: S3Server): readonly OutageRow[] {
           await server.start();
         },
       }),
+    },
+    {
+      name: 'the server takes no writes',
+      shows: 'store_permission_denied', // as S3 says it of whatever is forbidden
+      make: async () => {
+        const restarted = async (): Promise<void> => {
+          await server.kill();
+          await server.start();
+        };
+        const mark = path.join(server.server.folder, READ_ONLY);
+        return {
+          ...(await inBucket(server.endpoint)),
+          lose: () => {
+            writeFileSync(mark, '');
+            return restarted();
+          },
+          restore: () => {
+            rmSync(mark);
+            return restarted();
+          },
+        };
+      },
     },
     {
       name: 'the server answers nothing',

@@ -3,7 +3,7 @@
  * versions. Invariant: as of `ServerProcess`; built once a machine.
  */
 import { execFileSync } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { type Missing } from './system';
 import { cachedBuild } from './cached-build';
@@ -11,6 +11,8 @@ import { ACCESS, answersHttp, REGION, S3Server } from './s3-server';
 import { ServerProcess } from './server-process';
 
 const VERSION = 'v1.8.0';
+/** While the server's folder holds a file of this name, it starts as one that takes no writes. */
+export const READ_ONLY = 'read-only';
 const BUILD_WITHIN_MS = 10 * 60_000;
 
 export interface VersitygwOptions {
@@ -26,7 +28,8 @@ export async function startVersitygw({ versions = false }: VersitygwOptions = {}
     command: (port, folder) => {
       const [data, kept] = [path.join(folder, 'data'), path.join(folder, 'versions')];
       for (const made of [data, kept]) mkdirSync(made, { recursive: true });
-      const flags = ['--quiet', '--keep-alive', '--region', REGION, '--port', `127.0.0.1:${port}`];
+      const readOnly = existsSync(path.join(folder, READ_ONLY)) ? ['--readonly'] : [];
+      const flags = [...readOnly, '--quiet', '--keep-alive', '--region', REGION, '--port', `127.0.0.1:${port}`];
       return [program, ...flags, 'posix', ...(versions ? ['--versioning-dir', kept] : []), data];
     },
     env: { ROOT_ACCESS_KEY_ID: ACCESS.accessKeyId, ROOT_SECRET_ACCESS_KEY: ACCESS.secretAccessKey },
