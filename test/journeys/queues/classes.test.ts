@@ -8,7 +8,7 @@
  * - losing the lease makes a call unknown, not failed, and frees its place for the next call;
  * - while a stopped worker still has the call, another worker neither executes nor completes it; its late result settles the call;
  * - SIGTERM of a tool worker finishes the call in hand, and keeps every waiting call for the next worker;
- * - each of these histories is replayed at every step, since the workers of workflows keep none in memory.
+ * - all that while workflows are evicted from memory again and again: no more than two of them are kept.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { carrierWorkflowId } from '../../../src/rules/plans/identity';
@@ -19,7 +19,7 @@ import { QueueStand } from './stand';
 const stand = new QueueStand();
 beforeAll(async () => {
   await stand.open();
-  await stand.workflows(0);
+  await stand.workflows(2);
 });
 afterAll(() => stand.close());
 
