@@ -2,11 +2,11 @@
  * What people ask of a plan, and their answers on the way to it. Invariant: an answer is judged here as every other door judges
  * it, before it leaves; what the workflow refuses comes back as the same refusal.
  */
-import { WorkflowUpdateFailedError, type WorkflowHandle } from '@temporalio/client';
-import { ApplicationFailure } from '@temporalio/common';
+import type { WorkflowHandle } from '@temporalio/client';
 import { receiptDigest } from './rules/receipts/jws';
 import { admitAnswer, questionFromRecord, type Answer, type Question } from './rules/receipts/question';
-import { REFUSAL_CODES, Refusal, type RefusalCode } from './rules/refusal';
+import { Refusal } from './rules/refusal';
+import { orRefusal } from './update-refusal';
 import type { PlanStatus } from './workflows/messages';
 
 export async function askedOf(workflow: WorkflowHandle): Promise<Question | null> {
@@ -40,26 +40,9 @@ export function askTo(
   return orRefusal(workflow.executeUpdate<PlanStatus, [string]>(what, { args: [expectedHead] }));
 }
 
-async function orRefusal(sent: Promise<PlanStatus>): Promise<PlanStatus> {
-  try {
-    return await sent;
-  } catch (fault) {
-    throw refusalIn(fault) ?? fault;
-  }
-}
-
 /** Null when it is admitted, was handed over before, or only the workflow can tell. */
 function refusalHere(question: Question | null, door: Answer, token: string): Refusal | null {
   if (question === null || question.have.some(({ digest }) => digest === receiptDigest(token))) return null;
   const admission = admitAnswer(token, question, Date.now(), door);
   return admission.ok ? null : admission.refusal;
-}
-
-function refusalIn(fault: unknown): Refusal | null {
-  const cause = fault instanceof WorkflowUpdateFailedError ? fault.cause : null;
-  if (!(cause instanceof ApplicationFailure)) return null;
-  const code = REFUSAL_CODES.find((known): known is RefusalCode => known === cause.type);
-  if (code === undefined) return null;
-  const [, , reason = cause.message] = /^([a-z_]+: )?([^]*)$/.exec(cause.message) ?? [];
-  return new Refusal(code, reason);
 }

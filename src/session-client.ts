@@ -7,11 +7,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import {
   WorkflowExecutionAlreadyStartedError,
   ServiceError,
-  WorkflowUpdateFailedError,
   type Client,
   type WorkflowHandle,
 } from '@temporalio/client';
-import { ApplicationFailure } from '@temporalio/common';
 import { CARRIER_TASK_TIMEOUT_MS } from './activities/contract';
 import { Contents } from './activities/contents';
 import { Journal } from './activities/journal';
@@ -19,10 +17,11 @@ import { SessionShelf } from './activities/session-shelf';
 import type { Store } from './ports';
 import { isSessionName, queueNameOf, sessionWorkflowId } from './rules/invocations/names';
 import type { SessionEventType } from './rules/invocations/vocabulary';
-import { Refusal, REFUSAL_CODES } from './rules/refusal';
+import { Refusal } from './rules/refusal';
 import type { Dict } from './rules/fields';
 import { eventToBody } from './rules/invocations/session-event';
 import type { SessionRecord } from './rules/invocations/session-record';
+import { refusalIn } from './update-refusal';
 import type { toolSession } from './workflows/tool-session';
 import type { MessageTaken, SessionLimits, ToolSessionInput, ToolSessionStatus } from './workflows/session-messages';
 
@@ -233,11 +232,7 @@ async function told<T>(update: () => Promise<T>): Promise<T> {
         await sleep(BETWEEN_TRIES_MS);
         continue;
       }
-      const cause = fault instanceof WorkflowUpdateFailedError ? fault.cause : null;
-      const code =
-        cause instanceof ApplicationFailure ? REFUSAL_CODES.find((known) => known === cause.type) : undefined;
-      if (code === undefined) throw fault;
-      throw new Refusal(code, (cause as Error).message.replace(`${code}: `, ''));
+      throw refusalIn(fault) ?? fault;
     }
   }
 }

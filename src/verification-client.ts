@@ -4,7 +4,6 @@
  */
 import { randomBytes } from 'node:crypto';
 import { WithStartWorkflowOperation, type Client, type WorkflowHandle } from '@temporalio/client';
-import { ApplicationFailure } from '@temporalio/common';
 import { Contents } from './activities/contents';
 import { Journal } from './activities/journal';
 import { readRuns } from './activities/read-runs';
@@ -12,7 +11,7 @@ import type { RunBook } from './rules/verification/run-book';
 import type { Store } from './ports';
 import type { Dict } from './rules/fields';
 import { receiptDigest } from './rules/receipts/jws';
-import { REFUSAL_CODES, Refusal, type RefusalCode } from './rules/refusal';
+import { Refusal } from './rules/refusal';
 import { affirmationToRecord, type Affirmation } from './rules/verification/affirmation';
 import { obligationFromRecord, type OwedRecheck } from './rules/verification/obligation-record';
 import { deriveObligations, type Obligation } from './rules/verification/obligations';
@@ -21,6 +20,7 @@ import type { RecheckLineage } from './rules/verification/run-input';
 import { receiptsOf } from './rules/verification/run-receipts';
 import { runWorkflowId } from './rules/verification/run-workflow';
 import { sittingToRecord, type Sitting } from './rules/verification/sitting';
+import { isOfEnded, orRefusal } from './update-refusal';
 import {
   personOf,
   preparedRun,
@@ -300,11 +300,6 @@ export class VerificationClient {
   }
 }
 
-function isOfEnded(fault: unknown): boolean {
-  const cause = fault instanceof Error ? fault.cause : null;
-  return cause instanceof ApplicationFailure && cause.type === 'AcceptedUpdateCompletedWorkflow';
-}
-
 interface Owed {
   readonly obligation: Obligation;
   readonly source: RunBook;
@@ -335,21 +330,4 @@ function timesOf({ runningDeadlineMs, launchLeaseMs, authorizationMs }: RunTimes
     ...(launchLeaseMs === undefined ? {} : { launch_lease_ms: launchLeaseMs }),
     ...(authorizationMs === undefined ? {} : { authorization_ms: authorizationMs }),
   };
-}
-
-async function orRefusal<T>(asked: Promise<T>): Promise<T> {
-  try {
-    return await asked;
-  } catch (fault) {
-    throw refusalIn(fault) ?? fault;
-  }
-}
-
-function refusalIn(fault: unknown): Refusal | null {
-  const cause = fault instanceof Error ? fault.cause : null;
-  if (!(cause instanceof ApplicationFailure)) return null;
-  const code = REFUSAL_CODES.find((known): known is RefusalCode => known === cause.type);
-  if (code === undefined) return null;
-  const [, , reason = cause.message] = /^([a-z_]+: )?([^]*)$/.exec(cause.message) ?? [];
-  return new Refusal(code, reason);
 }

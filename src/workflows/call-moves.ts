@@ -91,8 +91,8 @@ export class CallMoves {
     this.step({ does: 'finish', status: 'failed', ground, resultDigest: null, code, at: Date.now() });
   }
 
-  /** The chain has ended: what it says is what became of the call. */
-  conclude(chain: ChainKeeper, results: readonly EffectResultRecord[], sent: Sent, cancelled: boolean): void {
+  /** The chain has ended: what it says is what became of the call. `unsent`: for what it was ended, if it was for something. */
+  conclude(chain: ChainKeeper, results: readonly EffectResultRecord[], sent: Sent, unsent: UnsentCode | null): void {
     const [effect] = chain.effects();
     const at = Date.now();
     if (effect?.state === 'committed') {
@@ -102,17 +102,17 @@ export class CallMoves {
       return this.step({ does: 'finish', status: 'succeeded', ground, resultDigest, code: null, at });
     }
     if (chain.refusal !== null) return this.failed(chain.refusal.code, sent);
+    if (unsent !== null && effect?.state === 'unknown') {
+      this.sent(sent);
+      return this.step({ does: 'lose', code: 'dispatch:indeterminate', exhausted: true });
+    }
     const status = this.invocation?.status;
     if (status !== 'dispatched' && status !== 'indeterminate') {
       const late = chain.denial?.code === 'deadline' ? 'approval:expired' : 'approval:denied';
-      return this.giveUp(cancelled ? 'session:cancelled' : late);
-    }
-    if (cancelled && effect?.state === 'unknown') {
-      return this.step({ does: 'lose', code: 'dispatch:indeterminate', exhausted: true });
+      return this.giveUp(unsent ?? late);
     }
     const ground = status === 'dispatched' ? 'looked_up' : 'resolution';
-    const code = cancelled ? 'session:cancelled' : 'mark_failed';
-    this.step({ does: 'finish', status: 'failed', ground, resultDigest: null, code, at });
+    this.step({ does: 'finish', status: 'failed', ground, resultDigest: null, code: unsent ?? 'mark_failed', at });
   }
 
   private groundOf(proof: string | null): FinishGround {

@@ -102,7 +102,8 @@ export class ToolCall {
     } catch (fault) {
       if (!isCancellation(fault)) throw fault;
     }
-    if (!this.isOver && !this.isReviewed) await CancellationScope.nonCancellable(() => this.closed());
+    if (!this.isOver && !this.isReviewed)
+      await CancellationScope.nonCancellable(() => this.closed('session:cancelled'));
   }
 
   /** Nobody knows what became of it: that is asked of people with or without the session. */
@@ -117,7 +118,7 @@ export class ToolCall {
       if (next === 'over' || this.cancelled) return;
       if (next === 'people') return await this.byPeople();
       const asked = await this.asking().termsAt(next.stands);
-      if (asked === null) return this.moves.giveUp(next.stands as UnsentCode);
+      if (asked === null) return await this.unsent(next.stands as UnsentCode);
       if (!(await this.permitted(next.stands, asked))) return;
     }
   }
@@ -134,7 +135,7 @@ export class ToolCall {
     }
     if (asking.endsSession) this.host.fail(end === 'expired' ? 'approval:expired' : 'approval:denied');
     if (end === 'closed') await this.followed();
-    else this.moves.giveUp('approval:expired');
+    else await CancellationScope.nonCancellable(() => this.closed('approval:expired'));
     return false;
   }
 
@@ -204,7 +205,7 @@ export class ToolCall {
     }
     if (!this.accepts(result)) return 'people';
     if (result.status === 'done') {
-      this.moves.conclude(this.chain, result.results ?? [], sent, this.cancelled);
+      this.moves.conclude(this.chain, result.results ?? [], sent, this.cancelled ? 'session:cancelled' : null);
       return 'over';
     }
     if (result.status === 'parked' && result.reason === 'approval_missing') this.moves.ask();
@@ -261,20 +262,35 @@ export class ToolCall {
     if (end.end === 'closed') this.conclude(loop);
   }
 
+  /**
+   * Nobody had it, says a queue, which may have lost who had. It is believed once nobody can have it any more; where the journal knows of
+   * somebody, that is carried on.
+   */
+  private async unsent(code: UnsentCode): Promise<void> {
+    const look = new DriveLoop(this.newKeeper() ?? this.chain, undefined);
+    const seen = await CancellationScope.nonCancellable(() => look.drive('preview'));
+    if (seen?.status !== 'previewed' || seen.effects.some(({ proof }) => proof !== 'never_begun')) {
+      return this.byPeople();
+    }
+    await CancellationScope.nonCancellable(() => this.closed(code));
+    // Begun between the look and the end, by a worker that is gone: there is nobody left who could say it, so nobody guesses.
+    if (this.isReviewed) await condition(() => this.cancelled);
+  }
+
   /** Nothing of the call may be begun from here on, whoever still holds a task for it. */
-  private async closed(): Promise<void> {
+  private async closed(unsent: UnsentCode): Promise<void> {
     if (this.moves.invocation?.status === 'queued' && this.request > 0) await this.host.withdraw(this);
-    const loop = new DriveLoop(this.chain, undefined, undefined, guestOf(this.prepared.tool));
+    const loop = new DriveLoop(this.newKeeper() ?? this.chain, undefined, undefined, guestOf(this.prepared.tool));
     loop.cancel();
     const end = await loop.run();
-    if (end.end === 'closed') return this.conclude(loop);
-    if (end.end === 'turned_down') return this.moves.giveUp('session:cancelled');
+    if (end.end === 'closed') return this.conclude(loop, unsent);
+    if (end.end === 'turned_down') return this.moves.giveUp(unsent);
     this.moves.sent({ worker: null, at: Date.now() });
     this.moves.lost('dispatch:indeterminate');
   }
 
-  private conclude({ chain, results }: DriveLoop): void {
-    this.moves.conclude(chain, results, { worker: null, at: Date.now() }, this.cancelled);
+  private conclude({ chain, results }: DriveLoop, unsent: UnsentCode | null = null): void {
+    this.moves.conclude(chain, results, { worker: null, at: Date.now() }, unsent);
   }
 
   private newKeeper(): ChainKeeper | null {
