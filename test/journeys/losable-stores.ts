@@ -9,13 +9,15 @@ import { chmodSync, mkdirSync, renameSync, rmSync, rmdirSync, writeFileSync } fr
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { DeleteObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
 import { fileStore, openStore } from '../../src/adapters/stores';
 import type { Store, StoreErrorCode } from '../../src/ports';
 import { makeHome, raisesFull, WORKER, type PostgresHome } from '../adapters/stores/postgres-fixture';
 import { startTcpProxy, type TcpProxy } from '../adapters/stores/tcp-proxy';
 import type { PostgresServer } from '../systems/postgres';
 import type { S3Server } from '../systems/s3-server';
-import { READ_ONLY } from '../systems/versitygw';
+import { isMissing } from '../systems/system';
+import { READ_ONLY, startVersitygw } from '../systems/versitygw';
 
 /** What a row may do with the worker. */
 export interface WorkerHandle {
@@ -224,10 +226,26 @@ export function onPostgres(server: PostgresServer): readonly OutageRow[] {
   ];
 }
 
+const DISK_BYTES = 4_000_000;
+
+/** Until nothing fits any more, in objects that become smaller as the room does. The first is a large one. */
+async function fillDisk({ client }: S3Server, bucket: string): Promise<void> {
+  let name = 0;
+  for (const bytes of [400_000, 4_096, 1]) {
+    for (let fits = true; fits && name < 5_000; name += 1) {
+      const put = new PutObjectCommand({ Bucket: bucket, Key: `${name}`, Body: new Uint8Array(bytes) });
+      fits = await client.send(put).then(
+        () => true,
+        () => false,
+      );
+    }
+  }
+}
+
 export function onS3(server: S3Server): readonly OutageRow[] {
   const env = { AWS_ACCESS_KEY_ID: server.access.accessKeyId, AWS_SECRET_ACCESS_KEY: server.access.secretAccessKey };
-  const inBucket = async (endpoint: string): Promise<Pick<Losable, 'journal' | 'env' | 'look'>> => {
-    const journal = `s3://${await server.makeBucket()}/journal?endpoint=${endpoint}&region=${server.region}`;
+  const inBucket = async (of: S3Server, endpoint = of.endpoint): Promise<Pick<Losable, 'journal' | 'env' | 'look'>> => {
+    const journal = `s3://${await of.makeBucket()}/journal?endpoint=${endpoint}&region=${of.region}`;
     return { journal, env, look: () => openStore(journal) };
   };
   return [
@@ -235,7 +253,7 @@ export function onS3(server: S3Server): readonly OutageRow[] {
       name: 'the server is away for a minute',
       shows: 'store_unavailable',
       make: async () => ({
-        ...(await inBucket(server.endpoint)),
+        ...(await inBucket(server)),
         lose: () => server.kill(),
         restore: async () => {
           await delay(A_MINUTE_MS);
@@ -253,7 +271,7 @@ export function onS3(server: S3Server): readonly OutageRow[] {
         };
         const mark = path.join(server.server.folder, READ_ONLY);
         return {
-          ...(await inBucket(server.endpoint)),
+          ...(await inBucket(server)),
           lose: () => {
             writeFileSync(mark, '');
             return restarted();
@@ -266,10 +284,26 @@ export function onS3(server: S3Server): readonly OutageRow[] {
       },
     },
     {
+      name: 'the disk of the server is full',
+      shows: 'store_full',
+      ...CANNOT_MOUNT,
+      make: async () => {
+        const small = await startVersitygw({ diskBytes: DISK_BYTES });
+        if (isMissing(small)) throw new Error(small.missing);
+        const ballast = await small.makeBucket();
+        return {
+          ...(await inBucket(small)),
+          lose: () => fillDisk(small, ballast),
+          restore: () => small.client.send(new DeleteObjectCommand({ Bucket: ballast, Key: '0' })),
+          end: () => small.end(),
+        };
+      },
+    },
+    {
       name: 'the server answers nothing',
       shows: 'store_unavailable',
       make: async () => ({
-        ...(await inBucket(server.endpoint)),
+        ...(await inBucket(server)),
         lose: () => server.freeze(),
         restore: () => server.thaw(),
       }),
@@ -279,7 +313,7 @@ export function onS3(server: S3Server): readonly OutageRow[] {
       shows: 'slow',
       make: async () => {
         const wire = await startTcpProxy(server.server.port);
-        return { ...(await inBucket(`http://127.0.0.1:${wire.port}`)), ...slowedBy(wire) };
+        return { ...(await inBucket(server, `http://127.0.0.1:${wire.port}`)), ...slowedBy(wire) };
       },
     },
   ];

@@ -18,9 +18,13 @@ const BUILD_WITHIN_MS = 10 * 60_000;
 export interface VersitygwOptions {
   /** Lets buckets keep versions. @default false */
   readonly versions?: boolean;
+  /** Its disk is its own, and no larger than this; what it holds does not outlive a kill. @default the machine's */
+  readonly diskBytes?: number;
 }
 
-export async function startVersitygw({ versions = false }: VersitygwOptions = {}): Promise<S3Server | Missing> {
+export async function startVersitygw({ versions = false, diskBytes }: VersitygwOptions = {}): Promise<
+  S3Server | Missing
+> {
   const program = findVersitygw();
   if (typeof program !== 'string') return program;
   const server = await ServerProcess.open({
@@ -30,13 +34,20 @@ export async function startVersitygw({ versions = false }: VersitygwOptions = {}
       for (const made of [data, kept]) mkdirSync(made, { recursive: true });
       const readOnly = existsSync(path.join(folder, READ_ONLY)) ? ['--readonly'] : [];
       const flags = [...readOnly, '--quiet', '--keep-alive', '--region', REGION, '--port', `127.0.0.1:${port}`];
-      return [program, ...flags, 'posix', ...(versions ? ['--versioning-dir', kept] : []), data];
+      const server = [program, ...flags, 'posix', ...(versions ? ['--versioning-dir', kept] : []), data] as const;
+      return diskBytes === undefined ? server : [...onSmallDisk(diskBytes, data), ...server];
     },
     env: { ROOT_ACCESS_KEY_ID: ACCESS.accessKeyId, ROOT_SECRET_ACCESS_KEY: ACCESS.secretAccessKey },
     answers: answersHttp,
     readyWithinMs: 30_000,
   });
   return new S3Server(server);
+}
+
+/** Runs a command whose view of the machine has a small disk at `folder`. */
+function onSmallDisk(bytes: number, folder: string): readonly [string, ...string[]] {
+  const mount = `mount -t tmpfs -o size=${bytes} none "$1" && shift && exec "$@"`;
+  return ['unshare', process.getuid?.() === 0 ? '-m' : '-rm', 'sh', '-c', mount, 'sh', folder];
 }
 
 function findVersitygw(): string | Missing {
