@@ -17,6 +17,7 @@ import { SessionShelf } from './activities/session-shelf';
 import type { Store } from './ports';
 import { isSessionName, queueNameOf, sessionWorkflowId } from './rules/invocations/names';
 import type { SessionEventType } from './rules/invocations/vocabulary';
+import { isPerson, personDigest } from './rules/receipts/names';
 import { Refusal } from './rules/refusal';
 import type { Dict } from './rules/fields';
 import { eventToBody } from './rules/invocations/session-event';
@@ -48,6 +49,11 @@ export interface SessionStart {
   readonly instructions?: string;
   /** The first message of the user. @default none yet */
   readonly message?: string;
+  /**
+   * Who asks, as the reviewers' keys name them: their own approval of a call is refused. Only its digest is kept, and nobody vouches
+   * for it. @default nobody is named
+   */
+  readonly requester?: string;
   /** `interactive`: somebody is expected to be there. `detached`: it goes on by itself. @default 'interactive' */
   readonly mode?: 'interactive' | 'detached';
   /** A turn of a `root` ends in `awaiting_input`, one of a `child` ends the session. @default 'root' */
@@ -129,9 +135,12 @@ export class SessionClient {
   }
 
   private async input(start: SessionStart): Promise<ToolSessionInput> {
-    const { session, agentVersion, model, tools = [], instructions, mode, kind, limits = {} } = start;
+    const { session, agentVersion, model, tools = [], instructions, requester, mode, kind, limits = {} } = start;
     if (!isSessionName(session)) refuse('session', 'must be 1 to 64 characters of [A-Za-z0-9._-]');
     if (!isSessionName(agentVersion)) refuse('agentVersion', 'must be 1 to 64 characters of [A-Za-z0-9._-]');
+    if (requester !== undefined && !isPerson(requester)) {
+      refuse('requester', 'must be a person such as person:example.org/clerk-1');
+    }
     if (model === '') refuse('model', 'must name a model of the workers');
     const bound = tools.map(({ tool, version = null }) => ({ tool, version }));
     bound.forEach(queueNameOf);
@@ -139,6 +148,7 @@ export class SessionClient {
     return {
       ...{ session_id: session, agent_version: agentVersion, model, tools: bound },
       instructions: instructions === undefined ? null : await this.put(instructions),
+      ...(requester === undefined ? {} : { requester: personDigest(requester) }),
       ...(mode === undefined ? {} : { mode }),
       ...(kind === undefined ? {} : { kind }),
       limits: limitsOf(limits),

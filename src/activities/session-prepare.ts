@@ -60,7 +60,7 @@ async function prepared(
   if (!checked.ok) return { ...told, ...refused('call:invalid_arguments') };
   const verdict = judgeCall(engine.policies, { tool: bound, args: checked.value });
   if (verdict.decision === 'deny') return { ...told, ...refused('policy:denied', verdict.rule ?? NO_RULE) };
-  const plan = await planned(engine, session, common.call_id, tool, checked.value);
+  const plan = await planned(engine, definition, common.call_id, tool, checked.value);
   await engine.at?.('call_planned');
   if (plan === 'conflict') return { ...told, ...refused('call:conflict') };
   const terms = verdict.decision === 'allow' ? [] : verdict.terms;
@@ -70,7 +70,7 @@ async function prepared(
 
 async function planned(
   { journal, contents }: SessionEngine,
-  session: string,
+  { session, requester }: SessionDefinition,
   callId: string,
   tool: SessionTool,
   operation: unknown,
@@ -87,7 +87,7 @@ async function planned(
   } as const;
   const draft = { workflowId: governedOrigin(ORIGIN), runId, order: 'ordered', effects: [effect] } as const;
   const origin = workflowIdDigest(sessionWorkflowId(session));
-  const plan = await prepareDraft(contents, draft, { origin, requester: null });
+  const plan = await prepareDraft(contents, draft, { origin, requester });
   if (known === null) return plan;
   return known.effects[0]?.operationDigest === plan.effects[0]?.operationDigest ? known : 'conflict';
 }

@@ -189,7 +189,7 @@ export class CallApproval {
     if (approval.status !== 'pending' || (route !== null && role !== route)) return approval;
     // It was taken before the question ended, or would not be among those that count.
     const at = expiresAt === null ? Date.now() : Math.min(Date.now(), expiresAt - 1);
-    const step = castVote(approval, { person, decision, at, requester: null, argsDigest });
+    const step = castVote(approval, { person, decision, at, requester: this.plan.requester, argsDigest });
     if (step.verdict !== 'moved') return approval;
     this.say({ type: 'approval.vote', approvalId, person, decision, receipt }, 1, at);
     const { status } = step.approval;

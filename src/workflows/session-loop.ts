@@ -77,7 +77,7 @@ export class SessionLoop {
     const { carried, limits = {} } = input;
     this.definition = {
       ...{ session: input.session_id, agentVersion: input.agent_version, model: input.model },
-      ...{ tools: input.tools, instructions: input.instructions },
+      ...{ tools: input.tools, instructions: input.instructions, requester: input.requester ?? null },
     };
     this.turn = carried?.turn ?? 0;
     this.round = carried?.round ?? 0;
@@ -292,7 +292,8 @@ export class SessionLoop {
     const { tokens, rounds, wall_clock_ms: wallClockMs } = this.limits;
     this.log.say({
       type: 'session.started',
-      ...{ agentVersion, mode, kind, definition: definitionDigest(this.definition), requester: null },
+      ...{ agentVersion, mode, kind, definition: definitionDigest(this.definition) },
+      requester: this.definition.requester,
       limits: { tokens, rounds, wallClockMs },
     });
   }

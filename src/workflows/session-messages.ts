@@ -30,6 +30,8 @@ export interface ToolSessionInput {
   readonly tools: readonly SessionTool[];
   /** Digest of what the model is told before anything else; null for nothing. */
   readonly instructions: string | null;
+  /** Digest of the person who asks: their own approval of a call never counts. @default nobody is named */
+  readonly requester?: string;
   /** `interactive`: somebody is expected to be there. `detached`: it goes on by itself. @default 'interactive' */
   readonly mode?: 'interactive' | 'detached';
   /** A turn of a `root` ends in `awaiting_input`, one of a `child` ends the session. @default 'root' */

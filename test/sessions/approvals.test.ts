@@ -1,6 +1,7 @@
 /**
  * Properties of calls that people are asked about, on a real server:
  * - with a quorum of 2, the same person twice is refused, and the second person releases exactly that call and not its sibling;
+ * - the person who asked for the session is refused;
  * - a question is open, and is answered, without any worker of its tool; the call is dispatched only then;
  * - a rejected call is an error that the model is told, and is never done; so is one that nobody answered in time;
  * - silence escalates to others, whose answer counts, and is consent only where a rule says so;
@@ -13,7 +14,7 @@ import type { ModelRequest } from '../../src';
 import { defineTool, type ToolHandler } from '../../src/adapters/tools';
 import { PlanClient, type PlanHandle, type ToolSessionStatus } from '../../src/client';
 import type { PolicyRule } from '../../src/rules/invocations/policy';
-import { APPROVER, AUDITOR, TestReviewers, approvalOf, rejectionOf } from '../support/reviewers';
+import { APPROVER, AUDITOR, TestReviewers, approvalOf, personOf, rejectionOf } from '../support/reviewers';
 import { useRig } from '../support/rig';
 import { SessionRig, auditedLog, call, eventsUntil, typesOf, uniqueTool, until } from './support';
 
@@ -99,6 +100,22 @@ test('a quorum of two releases its call and no other', async () => {
     ['approved', 2],
     ['denied', 1],
   ]);
+});
+
+test('who asks for a session has no say in its calls', async () => {
+  const { play, done } = scene([{ amount: 1 }], {});
+  await Promise.all([play.worker(), play.toolWorker()]);
+  await expect(play.start({ requester: 'ann' })).rejects.toMatchObject({ code: 'invalid_arguments' });
+  const session = await play.start({ message: 'please', kind: 'child', requester: personOf('ann') });
+  const review = reviewOf(await until(session, isAsked), 0);
+  const about = await question(review);
+  await expect(review.approve(approvalOf(about, 'ann'))).rejects.toMatchObject({ code: 'receipt_requester' });
+  expect(done).toEqual([]);
+  await review.approve(approvalOf(about, 'bob'));
+  expect(await session.result()).toMatchObject({ status: 'completed' });
+  expect(done).toEqual([1]);
+  const { view } = await auditedLog(rig, session.session);
+  expect([...view.approvals.values()].map(({ status, votes }) => [status, votes.length])).toEqual([['approved', 1]]);
 });
 
 test('nobody answers in time', async () => {

@@ -15,6 +15,8 @@ export interface SessionDefinition {
   readonly tools: readonly Tool[];
   /** Digest of what the model is told first. */
   readonly instructions: string | null;
+  /** Digest of the person who asks, whose own approvals of its calls never count; null where nobody is named. */
+  readonly requester: string | null;
 }
 
 const MODEL_NAME = /^[^\p{Cc}\p{Cs}]{1,200}$/u;
@@ -27,6 +29,7 @@ export function definitionToRecord(definition: SessionDefinition): Dict {
     model: definition.model,
     tools: definition.tools.map(({ tool, version }) => ({ tool, version })),
     instructions: definition.instructions,
+    requester: definition.requester,
   };
 }
 
@@ -47,6 +50,7 @@ export function definitionFromRecord(value: unknown): SessionDefinition {
     model: at.text('model', 'the name of a model', (text) => MODEL_NAME.test(text)),
     tools: at.list('tools').map(toolFrom),
     instructions: at.nullable('instructions', (field) => at.text(field, 'a sha256 digest', isDigest)),
+    requester: at.nullable('requester', (field) => at.text(field, 'a sha256 digest', isDigest)),
   };
   at.end();
   if (new Set(definition.tools.map(({ tool }) => tool)).size !== definition.tools.length) {
