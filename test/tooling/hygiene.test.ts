@@ -3,6 +3,7 @@
  * - none holds the path of somebody's machine, or the host of a package registry;
  * - the lock file names no place that packages came from;
  * - no test is skipped, focused or postponed, but where a whole system is not on this machine; CI demands every system;
+ * - every entry of the package is checked by its source, so that nothing needs a build before its types are known;
  * - no source file passes 350 lines, and each opens by saying what it is, as each test file does.
  */
 import { execFileSync } from 'node:child_process';
@@ -46,6 +47,22 @@ test('no file names a package registry', () => {
 
 test('the lock file holds no addresses', () => {
   expect(offenders([['package-lock.json', files.get('package-lock.json')!]], /"resolved"|https?:.*\.tgz/)).toEqual([]);
+});
+
+test('every entry of the package is known to the type check by its source, and to those who resolve types the old way', () => {
+  const { exports, typesVersions } = JSON.parse(files.get('package.json')!) as {
+    exports: Record<string, string>;
+    typesVersions: { '*': Record<string, string[]> };
+  };
+  const { paths } = (JSON.parse(files.get('tsconfig.json')!) as { compilerOptions: { paths: object } }).compilerOptions;
+  const entries = Object.entries(exports).filter(([, file]) => file.endsWith('.js'));
+  const sourceOf = (file: string): string => file.replace('./lib/', './src/').replace(/js$/, 'ts');
+  expect(paths).toEqual(
+    Object.fromEntries(entries.map(([name, file]) => [`countersign${name.slice(1)}`, [sourceOf(file)]])),
+  );
+  const named = entries.filter(([name]) => name !== '.');
+  const typed = named.map(([name, file]) => [name.slice(2), [file.replace(/js$/, 'd.ts')]]);
+  expect(typesVersions['*']).toEqual(Object.fromEntries(typed));
 });
 
 test('no test is skipped, focused or postponed', () => {
