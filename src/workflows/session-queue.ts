@@ -2,14 +2,18 @@
  * How a session hands calls to the queues of their tools. Invariant: a call that is handed over again is the same call in the same
  * place, with the deadline that it had; a queue that is not there is started.
  */
-import { proxyLocalActivities, workflowInfo } from '@temporalio/workflow';
+import { proxyActivities, workflowInfo } from '@temporalio/workflow';
 import { TELL_ACTIVITY, type ToolActivities } from '../activities/tool-contract';
 import { queueNameOf, queueWorkflowId, toolIdOf } from '../rules/invocations/names';
 import { ENQUEUE_SIGNAL, WITHDRAW_SIGNAL, type Enqueue, type ToolQueueInput, type Withdraw } from './queue-messages';
 import type { CallHost, ToolCall } from './tool-call';
 
+/**
+ * No local activity: where the workflow task of one runs out while it is under way, the SDK hands its workflow the messages of meanwhile in
+ * another order than a replay does.
+ */
 const TELL = {
-  startToCloseTimeout: '1 minute',
+  startToCloseTimeout: '10 seconds',
   retry: { initialInterval: '200 milliseconds', maximumInterval: '30 seconds' },
 } as const;
 
@@ -47,7 +51,7 @@ async function tell({ prepared }: ToolCall, signal: string, message: Enqueue | W
   const tool = { tool: prepared.tool, version: prepared.version };
   const [name, version = ''] = queueNameOf(tool).split('@');
   const input: ToolQueueInput = { tool: name ?? '', version };
-  const activities = proxyLocalActivities<ToolActivities>(TELL);
+  const activities = proxyActivities<ToolActivities>({ ...TELL, summary: `${signal}: ${prepared.tool}` });
   await activities[TELL_ACTIVITY]({
     workflow_id: queueWorkflowId(toolIdOf(tool)) ?? '',
     signal,
