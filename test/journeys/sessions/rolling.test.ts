@@ -1,5 +1,5 @@
 /**
- * Properties of a dozen open sessions while the workers of sessions and of tools are replaced one after the other, some shut down, some
+ * Properties of fifty open sessions while the workers of sessions and of tools are replaced one after the other, some shut down, some
  * killed:
  * - no session fails, each comes to the end of its turns, and answers messages that are sent meanwhile;
  * - every call is done exactly once, whichever worker died over it; the model is asked again only for answers that nobody recorded;
@@ -10,7 +10,7 @@ import type { Child } from '../../../scripts/kill-matrix/child';
 import { SessionStand, wishText } from './stand';
 import type { Wish } from './worker-main';
 
-const SESSIONS = 12;
+const SESSIONS = 50;
 const ROUNDS_A_TURN = 2;
 const BETWEEN_MS = 5_000;
 
@@ -46,7 +46,7 @@ async function roll(start: () => Promise<Child>, over: () => boolean): Promise<v
   }
 }
 
-test('a rolling restart under a dozen sessions', { timeout: 540_000 }, async () => {
+test('a rolling restart under fifty sessions', { timeout: 540_000 }, async () => {
   let over = false;
   const rolling = Promise.all([
     roll(
