@@ -23,7 +23,10 @@ async function main(): Promise<void> {
   await worker.run();
 }
 
-main().catch((fault: unknown) => {
-  process.stderr.write(`${String(fault)}\n`);
-  process.exit(1);
-});
+main().then(
+  () => process.exit(0), // whoever listens to its parent would listen for ever
+  (fault: unknown) => {
+    process.stderr.write(`${String(fault)}\n`);
+    process.exit(1);
+  },
+);
