@@ -1,6 +1,6 @@
 /**
  * Properties of adapters whose client library is not installed, tried in a folder that has none:
- * - the entries `countersign/sinks` and `countersign/stores` are loaded all the same
+ * - the entries `countersign/sinks` and `countersign/stores`, and the inbox, are loaded all the same
  * - each factory says, when it is called, which package it needs and how to install it; so does a store by its address
  * - every optional peer is the need of at least one of them
  */
@@ -23,9 +23,10 @@ const peers = Object.keys(peerDependenciesMeta).filter((name) => name !== TRACIN
 
 const folder = mkdtempSync(path.join(tmpdir(), 'countersign-bare-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
-for (const entry of ['sinks', 'stores']) {
+const ENTRIES = { sinks: 'adapters/sinks/index', stores: 'adapters/stores/index', oidc: 'inbox/oidc' };
+for (const [entry, source] of Object.entries(ENTRIES)) {
   buildSync({
-    entryPoints: [path.join(root, `src/adapters/${entry}/index.ts`)],
+    entryPoints: [path.join(root, `src/${source}.ts`)],
     outfile: path.join(folder, `${entry}.js`),
     ...{ bundle: true, platform: 'node', external: peers.flatMap((name) => [name, `${name}/*`]), logLevel: 'error' },
   });
@@ -47,14 +48,16 @@ const NEEDS: Record<string, string> = {
   [`stores.openStore('postgres://u@127.0.0.1:1/x')`]: 'pg',
   [`stores.openStore('s3://bucket/a')`]: '@aws-sdk/client-s3',
   [`stores.openContentStore('s3://bucket/a')`]: '@aws-sdk/client-s3',
+  [`oidc.identityProvider({ proxy: '127.0.0.1', issuer: 'a', audience: 'a', keys: 'a', header: 'a', claim: 'a' })`]:
+    'jose',
 };
 
 test('each factory says what to install, and nothing before', () => {
-  const script = `const [sinks, stores] = [require('./sinks.js'), require('./stores.js')];
+  const script = `const [sinks, stores, oidc] = ['sinks', 'stores', 'oidc'].map((name) => require('./' + name + '.js'));
     const told = [${Object.keys(NEEDS)
-      .map((call) => `() => ${call}`)
-      .join(', ')}].map((make) => { try { make(); return 'made'; } catch (fault) { return fault.message; } });
-    console.log(JSON.stringify(told));`;
+      .map((call) => `async () => ${call}`)
+      .join(', ')}].map((make) => make().then(() => 'made', (fault) => fault.message));
+    Promise.all(told).then((all) => console.log(JSON.stringify(all)));`;
   const told = JSON.parse(
     execFileSync(process.execPath, ['-e', script], { cwd: folder, encoding: 'utf8' }),
   ) as string[];
