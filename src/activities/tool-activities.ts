@@ -11,7 +11,6 @@ import {
   type SeenWorkers,
   type TellRequest,
   type ToolActivities,
-  type Told,
 } from './tool-contract';
 
 /** `TASK_QUEUE_TYPE_ACTIVITY` and `PENDING_ACTIVITY_STATE_STARTED` of Temporal's API. */
@@ -25,27 +24,18 @@ export function createToolActivities(): ToolActivities {
   };
 }
 
-async function tell({ client, info }: Context, request: TellRequest): Promise<Told> {
+async function tell({ client, info }: Context, request: TellRequest): Promise<void> {
   const { workflow_id: workflowId, signal, message, start } = request;
-  try {
-    if (start === undefined) await client.workflow.getHandle(workflowId).signal(signal, message);
-    else {
-      await client.workflow.signalWithStart(start.workflow_type, {
-        workflowId,
-        taskQueue: info.taskQueue,
-        args: [start.input],
-        signal,
-        signalArgs: [message],
-        workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-        workflowTaskTimeout: CARRIER_TASK_TIMEOUT_MS,
-        staticSummary: start.summary,
-      });
-    }
-    return 'told';
-  } catch (fault) {
-    if (fault instanceof Error && fault.name === 'WorkflowNotFoundError') return 'gone';
-    throw fault;
-  }
+  await client.workflow.signalWithStart(start.workflow_type, {
+    workflowId,
+    taskQueue: info.taskQueue,
+    args: [start.input],
+    signal,
+    signalArgs: [message],
+    workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+    workflowTaskTimeout: CARRIER_TASK_TIMEOUT_MS,
+    staticSummary: start.summary,
+  });
 }
 
 async function describe({ client, info }: Context, request: DescribeWorkersRequest): Promise<SeenWorkers> {

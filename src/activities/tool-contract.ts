@@ -2,7 +2,7 @@
  * What a tool's queue and its callers ask of activities. Invariant: wire types only, and no content.
  */
 
-/** The local activity that hands a message to another workflow; see `QueueMessage`. */
+/** The activity that hands a message to the queue of a tool; see `queue-messages`. */
 export const TELL_ACTIVITY = 'countersign.tell';
 /** Signals of a queue, and `report` of those who ask it. */
 export const ENQUEUE_SIGNAL = 'enqueue';
@@ -27,12 +27,9 @@ export interface TellRequest {
   readonly workflow_id: string;
   readonly signal: string;
   readonly message: unknown;
-  /** A workflow that is not there is started first, on the caller's own task queue. @default it is `gone` */
-  readonly start?: { readonly workflow_type: string; readonly input: unknown; readonly summary: string };
+  /** How the workflow is started first where it is not there, on the caller's own task queue. */
+  readonly start: { readonly workflow_type: string; readonly input: unknown; readonly summary: string };
 }
-
-/** `gone`: there is no such workflow any more. */
-export type Told = 'told' | 'gone';
 
 export interface DescribeWorkersRequest {
   readonly task_queue: string;
@@ -46,6 +43,6 @@ export interface SeenWorkers {
 }
 
 export interface ToolActivities {
-  [TELL_ACTIVITY](request: TellRequest): Promise<Told>;
+  [TELL_ACTIVITY](request: TellRequest): Promise<void>;
   [DESCRIBE_WORKERS_ACTIVITY](request: DescribeWorkersRequest): Promise<SeenWorkers>;
 }
