@@ -2,9 +2,11 @@
  * What tests of sessions under kills work with: a Temporal server of their own, worker processes, one journal on disk, and the lists of
  * every request to the model and every execution that a handler ever began.
  */
+import { setMaxListeners } from 'node:events';
 import { existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
 import { buildChildren } from '../../../scripts/kill-matrix/build-child';
 import { Child } from '../../../scripts/kill-matrix/child';
@@ -143,19 +145,43 @@ export class SessionStand {
   }
 
   /** Waits for what the log says, without a word to the workers, who have enough to do. */
-  async reaches({ session }: SessionHandle, wanted: (view: SessionView) => boolean, ms: number): Promise<void> {
+  async reaches({ session }: SessionHandle, wanted: (view: SessionView) => boolean, stop: AbortSignal): Promise<void> {
     const shelf = new SessionShelf(new Journal(this.store));
     const view = new SessionView(session);
-    for (let [taken, waited] = [0, 0]; ; waited += 1_000) {
+    for (let taken = 0; ; await sleep(1_000)) {
       const records = await shelf.log(session);
       for (; taken < records.length; taken += 1) {
         const { event, at } = records[taken] as (typeof records)[number];
         view.take(event, at);
       }
       if (wanted(view)) return;
-      if (waited > ms) throw new Error(`${session} is ${view.status} in turn ${view.turn} after ${waited} ms`);
-      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      if (stop.aborted) throw new Error(`${session} is ${view.status} in turn ${view.turn} when all is stopped`);
     }
+  }
+
+  /** Waits until so many executions have begun. */
+  async begins(count: number, stop: AbortSignal): Promise<void> {
+    while (this.begun.length < count) {
+      if (stop.aborted) throw new Error(`${this.begun.length} executions have begun when all is stopped, not ${count}`);
+      await sleep(200);
+    }
+  }
+
+  /**
+   * Does all parts side by side. The first that fails, or the end of the time, stops the others; the caller hears of it only when none
+   * of them asks the server for anything any more.
+   */
+  async together<T>(ms: number, parts: (stop: AbortSignal) => readonly Promise<T>[]): Promise<readonly T[]> {
+    const late = AbortSignal.timeout(ms);
+    const failed = new AbortController();
+    const stop = AbortSignal.any([late, failed.signal]);
+    setMaxListeners(0, stop);
+    const all = await this.connection.withAbortSignal(stop, () => Promise.resolve(parts(stop)));
+    for (const part of all) part.catch((fault: unknown) => failed.abort(fault));
+    await Promise.allSettled(all);
+    if (late.aborted) throw new Error(`all this was not over after ${ms} ms`, { cause: failed.signal.reason });
+    if (failed.signal.aborted) throw failed.signal.reason;
+    return Promise.all(all);
   }
 
   /** Replays the histories of sessions with the present code. */
