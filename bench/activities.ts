@@ -40,12 +40,10 @@ export function benchActivities(sink: BenchSink, store: Store): BenchActivities 
         else for (const [name] of entries) await store.create(name, bytes);
       };
       const opening = ['plan', 'epochs/1', 'lineage/0', 'witnesses/1/a', 'lineage/1'];
-      let ended: Promise<void> = Promise.resolve();
       for (let index = 0; index < count; index += 1) {
-        await create(...(index === 0 ? opening : []), `sends/${index}/slot`);
+        const before = index === 0 ? opening : [`sends/${index - 1}/end`];
+        await create(...before, `sends/${index}/slot`);
         await send(`${prefix}-${index}`);
-        await ended;
-        if (index < count - 1) ended = create(`sends/${index}/end`);
       }
       await create(`sends/${count - 1}/end`, 'witnesses/2/a', 'lineage/2');
     },
