@@ -9,8 +9,9 @@ import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Launcher, WorkerDoors } from '../../ports';
+import { jsonObjectIn } from '../json-object';
 import { HttpExchange } from '../sinks/http-exchange';
-import { codeOf, parsed, submitted, type WorkerAnswer } from './worker-request';
+import { codeOf, submitted, type WorkerAnswer } from './worker-request';
 
 export interface HttpLauncherOptions {
   /** What errors call it. */
@@ -59,7 +60,7 @@ export function httpLauncher(options: HttpLauncherOptions): Launcher {
       if (reply === 'not_connected') return { outcome: 'not_launched' };
       if (reply.status >= 200 && reply.status < 300) return { outcome: 'started' };
       if (reply.status >= 400 && reply.status < 500 && reply.status !== 408) {
-        const code = parsed(reply.body.toString('utf8'))?.['code'];
+        const code = jsonObjectIn(reply.body.toString('utf8'))?.['code'];
         return { outcome: 'refused', code: typeof code === 'string' ? code : `http_${reply.status}` };
       }
       throw new Error(`unexpected_status: a status that proves nothing [launcher=${name}, job=${job.jobId}]`);
@@ -97,7 +98,7 @@ async function answer(request: http.IncomingMessage, doors: WorkerDoors, mostByt
         return replyOf({ context: await door.fetchContext() });
       case 'POST /submission': {
         const text = await bodyOf(request, mostBytes);
-        const asked = text === null ? null : parsed(text);
+        const asked = text === null ? null : jsonObjectIn(text);
         return replyOf(asked === null ? { refused: 'invalid_request' } : await submitted(door, asked['output']));
       }
       default:

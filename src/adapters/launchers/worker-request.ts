@@ -5,6 +5,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { LaunchContext, WorkerDoor } from '../../ports';
 import { Refusal } from '../../rules/refusal';
+import { jsonObjectIn } from '../json-object';
 
 export type WorkerAnswer =
   { readonly context: unknown } | { readonly taken: true; readonly replayed: boolean } | { readonly refused: string };
@@ -13,7 +14,7 @@ export async function answerWorker(
   line: string,
   { credential, door }: Pick<LaunchContext, 'credential' | 'door'>,
 ): Promise<WorkerAnswer> {
-  const asked = parsed(line);
+  const asked = jsonObjectIn(line);
   if (asked === null) return { refused: 'invalid_request' };
   if (typeof asked['credential'] !== 'string' || !same(asked['credential'], credential)) {
     return { refused: 'worker_unknown' };
@@ -31,17 +32,6 @@ export async function submitted(door: WorkerDoor, output: unknown): Promise<Work
 /** The code of a refusal; of anything else only that it went wrong here, so that the worker may ask again. */
 export function codeOf(fault: unknown): string {
   return fault instanceof Refusal ? fault.code : 'unavailable';
-}
-
-export function parsed(text: string): Record<string, unknown> | null {
-  try {
-    const value = JSON.parse(text) as unknown;
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : null;
-  } catch {
-    return null;
-  }
 }
 
 function same(one: string, other: string): boolean {

@@ -10,6 +10,7 @@
  * key in order: `{state: absent | committed | in_flight | unknown, operation_digest?, external_id?, result?, retry_after_ms?}`.
  */
 import { type EffectSink, type KeyEnforcement, type LookupStrength, type SideEffectClass } from '../../ports';
+import { jsonObjectIn } from '../json-object';
 import { type CommandEnd, runCommand } from './run-command';
 import { parseSinkAnswer } from './sink-answer';
 import { SinkError, type SinkErrorCode, type SinkErrorContext } from './sink-error';
@@ -67,17 +68,6 @@ const EARLY_END: Record<Exclude<CommandEnd['end'], 'exit' | 'not_started'>, Sink
 const argument = (value: string, leading: boolean): string | null =>
   value.includes('\0') || (leading && value.startsWith('-')) ? null : value;
 
-function parseObject(text: string): Record<string, unknown> | null {
-  try {
-    const value = JSON.parse(text) as unknown;
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : null;
-  } catch {
-    return null;
-  }
-}
-
 /** A program that is run once for each effect, and once for each look-up where it has one. Throws where the options cannot be kept. */
 export function commandSink(options: CommandSinkOptions): EffectSink {
   const { name: sink, lookup, deadlineMs = 30_000, killGraceMs = 2000, settleMs = 2000 } = options;
@@ -131,7 +121,7 @@ export function commandSink(options: CommandSinkOptions): EffectSink {
       const input = JSON.stringify({ keys });
       const ended = await run(lookup.command ?? options.command, lookup.args ?? [], { input }, signal);
       if (ended.end !== 'exit' || ended.exitCode !== 0) throw failed(ended, context);
-      const answers = parseObject(ended.stdout)?.['answers'];
+      const answers = jsonObjectIn(ended.stdout)?.['answers'];
       if (!Array.isArray(answers) || answers.length !== items.length) throw new SinkError('output_invalid', context);
       return answers.map((answer) => {
         const parsed = parseSinkAnswer(answer);
@@ -157,7 +147,7 @@ export function commandSink(options: CommandSinkOptions): EffectSink {
       if (options.notSentExitCodes?.includes(ended.exitCode)) return { outcome: 'not_sent' };
       if (ended.exitCode !== 0) throw failed(ended, context);
       if (ended.stdout.trim() === '') return { outcome: 'accepted', externalId: null };
-      const told = parseObject(ended.stdout);
+      const told = jsonObjectIn(ended.stdout);
       const { external_id: externalId = null, result } = told ?? {};
       if (!told || (typeof externalId !== 'string' && externalId !== null))
         throw new SinkError('output_invalid', context);

@@ -7,6 +7,7 @@
 import http from 'node:http';
 import https from 'node:https';
 import { isIP } from 'node:net';
+import { jsonObjectIn } from '../json-object';
 import { judgedLookup, type Resolve, systemResolve } from './public-address';
 import { SinkError, type SinkErrorContext } from './sink-error';
 
@@ -107,13 +108,4 @@ export function retryAfterMs({ headers }: Pick<HttpReply, 'headers'>, now: numbe
 }
 
 /** The body as a JSON object, or `null`. */
-export function jsonObject({ body }: HttpReply): Record<string, unknown> | null {
-  try {
-    const value = JSON.parse(body.toString('utf8')) as unknown;
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : null;
-  } catch {
-    return null;
-  }
-}
+export const jsonObject = ({ body }: HttpReply): Record<string, unknown> | null => jsonObjectIn(body.toString('utf8'));
