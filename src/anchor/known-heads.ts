@@ -6,8 +6,10 @@
  * anchored, never as anchored.
  */
 import { createHash } from 'node:crypto';
+import { endianness } from 'node:os';
 
 const WORDS = 4;
+const DIGEST_BYTES = 32;
 const FIRST_SLOTS = 1024;
 /** Entries of the log that one segment file is about. */
 export const SEGMENT_HEADS = 16_384;
@@ -92,15 +94,20 @@ function keyOf(runId: string, lineage: number): Uint32Array {
 
 /** The file of a segment: its rows as little-endian words, and the SHA-256 of them. */
 export function segmentToBytes(rows: Uint32Array): Uint8Array {
-  const body = Buffer.alloc(rows.length * 4);
-  rows.forEach((word, place) => body.writeUInt32LE(word, place * 4));
+  const body = littleEndian(new Uint8Array(rows.slice().buffer));
   return Buffer.concat([body, createHash('sha256').update(body).digest()]);
 }
 
 /** Null for anything that is not a whole segment: it is then read from the entries. */
 export function segmentFromBytes(bytes: Uint8Array): Uint32Array | null {
-  const body = Buffer.from(bytes.subarray(0, -32));
+  const body = new Uint8Array(bytes.subarray(0, -DIGEST_BYTES)); // a copy, so that its words are aligned
   if (body.length !== SEGMENT_HEADS * WORDS * 4) return null;
-  if (!createHash('sha256').update(body).digest().equals(bytes.subarray(-32))) return null;
-  return Uint32Array.from({ length: body.length / 4 }, (_, place) => body.readUInt32LE(place * 4));
+  if (!createHash('sha256').update(body).digest().equals(bytes.subarray(-DIGEST_BYTES))) return null;
+  return new Uint32Array(littleEndian(body).buffer);
+}
+
+/** Words of this machine as little-endian ones, or the other way round: the same on nearly every machine. In place. */
+function littleEndian(words: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  if (endianness() === 'BE') Buffer.from(words.buffer).swap32();
+  return words;
 }

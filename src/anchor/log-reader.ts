@@ -11,6 +11,7 @@ import { proofToText } from '../rules/anchors/proof-text';
 import { TILE_WIDTH } from '../rules/anchors/tiles';
 import { treeHeadFromText, type TreeHead } from '../rules/anchors/tree-head';
 import { AnchorError } from './anchor-error';
+import { HeldTiles } from './held-tiles';
 import { LogEntries } from './log-entries';
 import { TileReader } from './tile-reader';
 
@@ -27,6 +28,7 @@ export function signedHead(note: Note | null, key: VerifierKey): SignedHead | nu
 
 export class LogReader {
   readonly entries: LogEntries;
+  private readonly held = new HeldTiles();
 
   constructor(
     private readonly log: Store,
@@ -55,7 +57,7 @@ export class LogReader {
   }
 
   tiles(size: number): TileReader {
-    return new TileReader(this.log, size);
+    return new TileReader(this.log, size, this.held);
   }
 
   /** Whether the newer tree of this log continues the older one; the proof is made from the tiles and checked against both. */

@@ -1,9 +1,9 @@
 /**
  * Hashes and entries of a log's tree of one size, from its tiles. Invariant: a hash is only as good as its tile: who needs to
- * believe it proves it against a signed root. At most a few tiles are held, whatever the size.
+ * believe it proves it against a signed root.
  */
 import type { Store } from '../ports';
-import { emptyRoot, rootOf, splitOf } from '../rules/anchors/merkle';
+import { emptyRoot, splitOf } from '../rules/anchors/merkle';
 import { consistencySubtrees, inclusionSubtrees, type Subtree } from '../rules/anchors/proofs';
 import {
   TILE_WIDTH,
@@ -14,19 +14,19 @@ import {
   tilePath,
   type Tile,
 } from '../rules/anchors/tiles';
+import { HeldTiles, type HeldTile } from './held-tiles';
 import { damaged } from './log-entries';
 import { fastNodeHash } from './native-hash';
 
 const TILE_HEIGHT = 8;
 const HASHES_BYTES = 32;
-const MOST_HELD = 64;
 
 export class TileReader {
-  readonly #held = new Map<string, readonly Uint8Array[]>();
-
   constructor(
     private readonly store: Store,
     readonly size: number,
+    /** May be shared by readers of one store: what a name stands for never changes. */
+    private readonly held = new HeldTiles(),
   ) {}
 
   root(): Promise<Uint8Array> {
@@ -51,8 +51,8 @@ export class TileReader {
     const level = Math.floor(height / TILE_HEIGHT);
     const first = from / TILE_WIDTH ** level;
     const count = 2 ** (height % TILE_HEIGHT);
-    const hashes = await this.tile(level, Math.floor(first / TILE_WIDTH));
-    return rootOf(hashes.slice(first % TILE_WIDTH, (first % TILE_WIDTH) + count), fastNodeHash);
+    const tile = await this.#tile(level, Math.floor(first / TILE_WIDTH));
+    return tile.root(first % TILE_WIDTH, count);
   }
 
   /** For each level the hashes of its partial tile: what a tree needs to grow on. */
@@ -66,17 +66,19 @@ export class TileReader {
   }
 
   async tile(level: number, index: number): Promise<readonly Uint8Array[]> {
+    return (await this.#tile(level, index)).hashes;
+  }
+
+  async #tile(level: number, index: number): Promise<HeldTile> {
     const tile = tileAt(level, index, this.size);
     if (tile === null) throw new RangeError('the tree has no such tile');
     const path = tilePath(tile);
-    const held = this.#held.get(path);
-    if (held !== undefined) return held;
+    const held = this.held.get(path);
+    if (held !== null) return held;
     const bytes = await this.#bytes(path, tilePath({ ...tile, width: TILE_WIDTH }));
     const hashes = splitHashes(bytes.subarray(0, tile.width * HASHES_BYTES), tile.width);
     if (hashes === null) throw damaged(path, 'does not hold its hashes');
-    if (this.#held.size >= MOST_HELD) this.#held.delete(this.#held.keys().next().value as string);
-    this.#held.set(path, hashes);
-    return hashes;
+    return this.held.hold(path, hashes);
   }
 
   /** The entries of one bundle: those from 256 times `index`. */
