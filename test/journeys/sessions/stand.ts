@@ -13,32 +13,28 @@ import { Child } from '../../../scripts/kill-matrix/child';
 import { Journal } from '../../../src/activities/journal';
 import { SessionShelf } from '../../../src/activities/session-shelf';
 import { fileStore, type FileStore } from '../../../src/adapters/stores';
-import { SessionClient, type SessionHandle } from '../../../src/client';
+import { PlanClient, SessionClient, type PlanHandle, type Question, type SessionHandle } from '../../../src/client';
 import { initJournal } from '../../../src/journal-init';
 import { CountersignPlugin } from '../../../src/plugin';
+import type { PolicyRule } from '../../../src/rules/invocations/policy';
 import { SessionLogReader } from '../../../src/rules/invocations/session-log';
 import { SessionView } from '../../../src/rules/invocations/session-view';
-import { recordToText } from '../../../src/rules/invocations/session-record';
+import { recordToText, type SessionRecord } from '../../../src/rules/invocations/session-record';
 import { replayAndVerify, type ReplayReport } from '../../../src/testing';
 import { startDevServer, type DevServer } from '../../../src/testing/dev-server';
 import { historyToJson } from '../../../src/testing/history-json';
 import { findTemporalCli } from '../../../src/testing/temporal-cli';
 import { bundleOf } from '../../support/bundle';
-import type { Execution, Orders, ToolOrders, Wish } from './worker-main';
+import type { Execution, Orders, Request, ToolOrders, Wish } from './worker-main';
 
 const TASK_QUEUE = 'sessions';
-
-export interface Request {
-  readonly first: number | null;
-  readonly round: number;
-  readonly by: string;
-}
 
 export class SessionStand {
   readonly folder = mkdtempSync(path.join(os.tmpdir(), 'tool-sessions-'));
   readonly store: FileStore = fileStore(path.join(this.folder, 'journal'), { createRoot: true });
   readonly contents: FileStore = fileStore(path.join(this.folder, 'contents'), { createRoot: true });
   sessions!: SessionClient;
+  plans!: PlanClient;
   client!: Client;
   private bundle!: Awaited<ReturnType<typeof bundleOf>>;
   private server!: DevServer;
@@ -46,22 +42,47 @@ export class SessionStand {
   private readonly log = openSync(path.join(this.folder, 'workers.log'), 'a');
   private readonly children = new Set<Child>();
   private names = 0;
+  private outlives = false;
 
-  constructor(readonly tools: readonly ToolOrders[]) {}
+  constructor(
+    readonly tools: readonly ToolOrders[],
+    readonly policies: readonly PolicyRule[] = [],
+  ) {}
 
-  async open(): Promise<void> {
+  /** `outlives`: the server can be killed and comes back with all that it knew. */
+  async open({ outlives = false } = {}): Promise<void> {
+    this.outlives = outlives;
     await initJournal(this.store);
     await this.contents.list('');
     await buildChildren(this.folder, { worker: path.join(__dirname, 'worker-main.ts') });
     this.bundle = await bundleOf(path.resolve(__dirname, '../../../src/workflow.ts'));
     writeFileSync(path.join(this.folder, 'workflow.js'), (this.bundle as { code: string }).code);
+    await this.startServer();
+  }
+
+  private async startServer(port?: number): Promise<void> {
     const { path: executable } = await findTemporalCli({});
-    const dynamicConfig = { 'history.transferProcessorMaxPollRPS': 10_000 };
-    this.server = await startDevServer({ executable, dynamicConfig });
+    this.server = await startDevServer({
+      ...{ executable, ...(this.outlives ? { dbFile: path.join(this.folder, 'temporal.db') } : {}) },
+      dynamicConfig: { 'history.transferProcessorMaxPollRPS': 10_000 },
+      ...(port === undefined ? {} : { port }),
+    });
+    await this.connection?.close();
     this.connection = await Connection.connect({ address: this.server.address });
     this.client = new Client({ connection: this.connection });
     const { client, contents, store } = this;
     this.sessions = new SessionClient({ client, contents, store, taskQueue: TASK_QUEUE });
+    this.plans = new PlanClient({ client, contents, taskQueue: TASK_QUEUE });
+  }
+
+  /** SIGKILL. Handles that were made before are of no use any more. */
+  async killServer(): Promise<void> {
+    await this.server.kill();
+  }
+
+  /** It comes back with its database on the same port. */
+  restartServer(): Promise<void> {
+    return this.startServer(this.server.port);
   }
 
   async close(): Promise<void> {
@@ -79,8 +100,10 @@ export class SessionStand {
     return this.start({ role: 'sessions', ...more });
   }
 
-  toolWorker(): Promise<Child> {
-    return this.start({ role: 'tools' });
+  /** @param names the tools that it has; all of them by default */
+  toolWorker(names?: readonly string[]): Promise<Child> {
+    const tools = this.tools.filter(({ tool }) => names === undefined || names.includes(tool));
+    return this.start({ role: 'tools', tools });
   }
 
   private async start(orders: Pick<Orders, 'role'> & Partial<Orders>): Promise<Child> {
@@ -90,6 +113,7 @@ export class SessionStand {
       contents: path.join(this.folder, 'contents'),
       bundle: path.join(this.folder, 'workflow.js'),
       identity: `${orders.role}-${(this.names += 1)}`,
+      policies: this.policies,
       ...orders,
     };
     const child = new Child(path.join(this.folder, 'worker.js'), [JSON.stringify(whole)], this.log);
@@ -113,8 +137,28 @@ export class SessionStand {
     });
   }
 
+  /** What people are asked about the n-th call under way, as soon as they are, and who takes their answer. */
+  async asked(
+    session: SessionHandle,
+    index: number,
+  ): Promise<{ readonly handle: PlanHandle; readonly question: Question }> {
+    const runId = (await session.status()).calls[index]?.run_id ?? '';
+    const handle = this.plans.getHandle(runId);
+    for (let waited = 0; ; waited += 200) {
+      const status = await handle.status().catch(() => null);
+      const question = status?.state === 'parked' ? await handle.approvals() : null;
+      if (question !== null) return { handle, question };
+      if (waited > 90_000) throw new Error(`nobody is asked about call ${index}; it is ${JSON.stringify(status)}`);
+      await sleep(200);
+    }
+  }
+
   release(name: string): void {
     writeFileSync(path.join(this.folder, name), '');
+  }
+
+  takeBack(name: string): void {
+    rmSync(path.join(this.folder, name));
   }
 
   get executions(): readonly Execution[] {
@@ -139,9 +183,13 @@ export class SessionStand {
   /** The log as whoever audits it reads it; throws where a record could not have followed. */
   async audited({ session }: SessionHandle): Promise<SessionLogReader> {
     const reader = new SessionLogReader(session);
-    for (const record of await new SessionShelf(new Journal(this.store)).log(session))
-      reader.take(recordToText(record));
+    for (const record of await this.records(session)) reader.take(recordToText(record));
     return reader;
+  }
+
+  /** The records of a session's log. */
+  records(session: string): Promise<readonly SessionRecord[]> {
+    return new SessionShelf(new Journal(this.store)).log(session);
   }
 
   /** Waits for what the log says, without a word to the workers, who have enough to do. */

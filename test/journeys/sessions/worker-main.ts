@@ -9,11 +9,13 @@ import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/wo
 import { z } from 'zod';
 import type { SessionPoint } from '../../../src/activities/session-engine';
 import { fileStore } from '../../../src/adapters/stores';
-import type { ToolHandler } from '../../../src/adapters/tools';
+import { ToolError, type ToolCall, type ToolFound, type ToolHandler } from '../../../src/adapters/tools';
 import { CountersignPlugin } from '../../../src/plugin';
 import type { Model, SideEffectClass } from '../../../src/ports';
+import type { PolicyRule } from '../../../src/rules/invocations/policy';
 import type { ToolDescriptor } from '../../../src/session-tools';
 import { CountersignToolWorker } from '../../../src/tool-worker';
+import { TestReviewers } from '../../support/reviewers';
 
 export interface ToolOrders {
   readonly tool: string;
@@ -22,6 +24,11 @@ export interface ToolOrders {
   readonly queueWaitMs: number;
   /** A look-up finds what was done. */
   readonly lookup?: boolean;
+  /** While a file of this name is there, look-ups find out nothing. */
+  readonly dim?: string;
+  /** Calls that wait at once, and that one worker does at once. */
+  readonly bound?: number;
+  readonly slots?: number;
 }
 
 export interface Orders {
@@ -38,6 +45,7 @@ export interface Orders {
   readonly maxCachedWorkflows?: number;
   /** Dies at this point, as by SIGKILL, once for all processes. */
   readonly dieAt?: SessionPoint;
+  readonly policies?: readonly PolicyRule[];
 }
 
 /** What a user asks for, as the JSON of a message: the calls of each round. */
@@ -50,14 +58,29 @@ export interface Errand {
   readonly ms?: number;
   /** Waits until a file of this name is there. */
   readonly until?: string;
+  /** The same, when its effect has happened. */
+  readonly after?: string;
+  /** The handler says that it failed. */
+  readonly fails?: string;
 }
 
 export interface Execution {
   readonly tool: string;
-  readonly at: 'start' | 'end';
+  readonly at: 'start' | 'effect' | 'end';
   readonly n: number;
   readonly call: string | null;
+  readonly key: string;
   readonly by: string;
+}
+
+/** One request to the model. */
+export interface Request {
+  /** The number of the first call of the turn. */
+  readonly first: number | null;
+  readonly round: number;
+  readonly by: string;
+  /** What it is told of the calls of the round before. */
+  readonly results: readonly { readonly ok: boolean; readonly value: unknown }[];
 }
 
 /** Does what the last message wishes, round by round. */
@@ -71,7 +94,10 @@ function wishingModel({ folder, identity }: Orders): Model {
       const { rounds } = JSON.parse(asked?.role === 'user' ? asked.text : '{"rounds":[]}') as Wish;
       const round = messages.slice(last).filter(({ role }) => role === 'assistant').length;
       const first = rounds[0]?.[0]?.args.n ?? null;
-      appendFileSync(path.join(folder, 'requests'), `${JSON.stringify({ first, round: round + 1, by: identity })}\n`);
+      const told = messages.at(-1);
+      const results = told?.role === 'tool' ? told.results.map(({ ok, value }) => ({ ok, value })) : [];
+      const asking: Request = { first, round: round + 1, by: identity, results };
+      appendFileSync(path.join(folder, 'requests'), `${JSON.stringify(asking)}\n`);
       const toolCalls = rounds[round] ?? [];
       const stop = toolCalls.length > 0 ? ('tool_calls' as const) : ('end' as const);
       return Promise.resolve({ text: `round ${round + 1}`, toolCalls, usage: { input: 10, output: 10 }, stop });
@@ -79,38 +105,51 @@ function wishingModel({ folder, identity }: Orders): Model {
   };
 }
 
-const INPUT = z.object({ n: z.int(), ms: z.number().optional(), until: z.string().optional() });
+const INPUT = z.object({
+  n: z.int(),
+  ms: z.number().optional(),
+  until: z.string().optional(),
+  after: z.string().optional(),
+  fails: z.string().optional(),
+});
 
 function descriptorOf({ tool, sideEffect, capacity, queueWaitMs }: ToolOrders): ToolDescriptor {
   return { tool, sideEffect, capacity, queueWaitMs, inputSchema: INPUT, deadlineMs: 10_000 };
 }
 
-function handlerOf({ folder, identity }: Orders, { tool, sideEffect, lookup }: ToolOrders): ToolHandler<typeof INPUT> {
+function handlerOf(
+  { folder, identity }: Orders,
+  { tool, sideEffect, lookup, dim, slots }: ToolOrders,
+): ToolHandler<typeof INPUT> {
   const kept = (key: string): string => path.join(folder, `done-${key}`);
-  const tell = (at: Execution['at'], n: number, call: string | null): void => {
-    const said: Execution = { tool, at, n, call, by: identity };
+  const isThere = (name: string): boolean => existsSync(path.join(folder, name));
+  const waitFor = async (name: string | undefined): Promise<void> => {
+    while (name !== undefined && !isThere(name)) await sleep(20);
+  };
+  const tell = (at: Execution['at'], n: number, { callId: call, idempotencyKey: key }: ToolCall): void => {
+    const said: Execution = { tool, at, n, call, key, by: identity };
     appendFileSync(path.join(folder, 'executions'), `${JSON.stringify(said)}\n`);
+  };
+  const find = (key: string): ToolFound => {
+    if (dim !== undefined && isThere(dim)) return { state: 'unknown' };
+    if (!existsSync(kept(key))) return { state: 'absent' };
+    return { state: 'committed', result: JSON.parse(readFileSync(kept(key), 'utf8')) as unknown };
   };
   return {
     ...{ tool, sideEffect, inputSchema: INPUT, deadlineMs: 10_000, settleMs: 300 },
-    ...(lookup === true
-      ? {
-          lookup: (_args, { idempotencyKey: key }) =>
-            Promise.resolve(
-              existsSync(kept(key))
-                ? { state: 'committed' as const, result: JSON.parse(readFileSync(kept(key), 'utf8')) as unknown }
-                : { state: 'absent' as const },
-            ),
-        }
-      : {}),
-    async run({ n, ms = 0, until }, { callId, idempotencyKey: key }) {
-      tell('start', n, callId);
+    ...(slots === undefined ? {} : { maxConcurrency: slots }),
+    ...(lookup === true ? { lookup: (_args, { idempotencyKey: key }) => Promise.resolve(find(key)) } : {}),
+    async run({ n, ms = 0, until, after, fails }, call) {
+      tell('start', n, call);
       if (ms > 0) await sleep(ms);
-      while (until !== undefined && !existsSync(path.join(folder, until))) await sleep(20);
+      await waitFor(until);
+      if (fails !== undefined) throw new ToolError(fails);
       const result = { did: n };
       // The effect itself: to do it twice under one key is an error that nothing may hide.
-      if (sideEffect !== 'read_only') writeFileSync(kept(key), JSON.stringify(result), { flag: 'wx' });
-      tell('end', n, callId);
+      if (sideEffect !== 'read_only') writeFileSync(kept(call.idempotencyKey), JSON.stringify(result), { flag: 'wx' });
+      tell('effect', n, call);
+      await waitFor(after);
+      tell('end', n, call);
       return result;
     },
   };
@@ -134,10 +173,13 @@ async function main(orders: Orders): Promise<void> {
   const { address, taskQueue, identity, tools } = orders;
   const connection = await NativeConnection.connect({ address });
   const stores = { store: fileStore(orders.journal), contents: fileStore(orders.contents) };
+  const reviewers = new TestReviewers();
   process.stdin.on('end', () => process.exit(0)).resume();
   if (orders.role === 'tools') {
     const handlers = tools.map((tool) => handlerOf(orders, tool) as unknown as ToolHandler);
-    const worker = await CountersignToolWorker.create({ ...stores, connection, taskQueue, identity, handlers });
+    const worker = await CountersignToolWorker.create({
+      ...{ ...stores, reviewers, connection, taskQueue, identity, handlers },
+    });
     process.stdout.write('ready\n');
     return worker.run();
   }
@@ -147,8 +189,9 @@ async function main(orders: Orders): Promise<void> {
     workflowThreadPoolSize: 1,
     plugins: [
       new CountersignPlugin({
-        ...stores,
+        ...{ ...stores, reviewers },
         models: [wishingModel(orders)],
+        toolPolicies: orders.policies ?? [],
         tools: tools.map(descriptorOf),
         atSession: dying(orders),
       }),
