@@ -4,7 +4,7 @@
  * by the journal alone.
  */
 import type { LaunchOutcome } from '../ports';
-import { jobWorkflowId, orderDigest, orderFromRecord, type JobOrder } from '../rules/launches/job-order';
+import { isOrigin, jobWorkflowId, orderDigest, orderFromRecord, type JobOrder } from '../rules/launches/job-order';
 import { credentialDigest, credentialOf } from '../rules/launches/worker-pass';
 import { actionDigest } from '../rules/receipts/claims';
 import { findKey, type Jwks } from '../rules/receipts/jwks';
@@ -101,7 +101,10 @@ export async function launch(
   await writeEnd(end, outcome);
   await engine.atLaunch?.('launch_ended');
   heard.answers();
-  return { ...at, status: 'claimed', ...(await readJob(engine, files)) };
+  const known = await readJob(engine, files);
+  // An author whose workflow was reset meanwhile does not hear the answer, and has the job carried by its own.
+  if (!isOwn(order, caller)) await carriers.changed(jobId);
+  return { ...at, status: 'claimed', ...known };
 }
 
 interface Hearing {
@@ -148,10 +151,14 @@ const CLAIM_REFUSED: Record<'other_order' | 'nonce_used', TurnedDown> = {
   },
 };
 
-/** Anyone in the namespace can call an activity; only the job's own workflow may launch it. */
-function refuseStranger({ jobId }: JobOrder, { workflowId }: LaunchCaller): void {
-  if (workflowId === jobWorkflowId(jobId)) return;
-  throw new Refusal('not_the_plans_workflow', `only the workflow ${jobWorkflowId(jobId)} may launch this job`);
+/** Anyone in the namespace can call an activity; only the job's own workflow may launch it, and the one that its order names. */
+function refuseStranger(order: JobOrder, caller: LaunchCaller): void {
+  if (isOwn(order, caller) || isOrigin(order, caller)) return;
+  throw new Refusal('not_the_plans_workflow', `only the workflow ${jobWorkflowId(order.jobId)} may launch this job`);
+}
+
+function isOwn({ jobId }: JobOrder, { workflowId }: LaunchCaller): boolean {
+  return workflowId === jobWorkflowId(jobId);
 }
 
 type Admission =

@@ -2,8 +2,7 @@
  * What a job's workflow asks of the journal beside the launch: look, close the slot, end the job. Invariant: it may run any number
  * of times; it launches nothing, and can only take a launch away that nobody has begun.
  */
-import { jobWorkflowId, orderFromRecord, type JobOrder } from '../rules/launches/job-order';
-import { workflowIdDigest } from '../rules/plans/identity';
+import { isOrigin, jobWorkflowId, orderFromRecord, type JobOrder } from '../rules/launches/job-order';
 import { Refusal } from '../rules/refusal';
 import type { SettleRequest, SettleResult } from './launch-contract';
 import { slotOf } from './launch';
@@ -30,8 +29,8 @@ export async function settle(
   return { journal_id: journalId, ...(await readJob(engine, files)) };
 }
 
-function refuseStranger({ jobId, origin }: JobOrder, { workflowId }: LaunchCaller, looks: boolean): void {
-  if (workflowId === jobWorkflowId(jobId)) return;
-  if (looks && workflowId !== null && origin === workflowIdDigest(workflowId)) return;
+function refuseStranger(order: JobOrder, caller: LaunchCaller, looks: boolean): void {
+  const { jobId } = order;
+  if (caller.workflowId === jobWorkflowId(jobId) || (looks && isOrigin(order, caller))) return;
   throw new Refusal('not_the_plans_workflow', `only the workflow ${jobWorkflowId(jobId)} may settle this job`);
 }

@@ -1,11 +1,14 @@
 /**
- * `authorizedLaunch`: one launch out of an author's workflow, from its context to what came of it. Invariant: the job belongs to
- * its own workflow, named by the job's id, which outlives the author's; asking again, after a reset too, is the same job.
+ * `authorizedLaunch`: one launch out of an author's workflow, from its context to what came of it. Invariant: it is handed off here
+ * once; a job that this leaves open belongs to its own workflow, named by the job's id, which outlives the author's; asking again, after
+ * a reset too, is the same job.
  */
 import {
   ApplicationFailure,
+  CancellationScope,
   ChildWorkflowFailure,
   isCancellation,
+  patched,
   proxyActivities,
   proxyLocalActivities,
   sleep,
@@ -26,9 +29,12 @@ import type { Dict } from '../rules/fields';
 import { claimsToAuthorize } from '../rules/launches/launch-request';
 import { jobWorkflowId, orderFromRecord, type JobOrder } from '../rules/launches/job-order';
 import { ENDINGS, type JobReason } from '../rules/verification/job-states';
+import { LAUNCH_LEASE_MS } from '../rules/verification/job-timers';
 import type { ContentBoundary } from '../rules/verification/names';
 import type { authorizedJob } from './authorized-job';
-import type { AuthorizedJobInput, JobStatus } from './job-messages';
+import { launchedBy, readExpiry } from './job-loop';
+import type { AuthorizedJobInput, HandedOff, JobStatus } from './job-messages';
+import { launchOnce } from './launch-once';
 
 /** What a person is to authorize: the claims of a launch receipt but for role, nonce and times. */
 export interface LaunchToAuthorize {
@@ -86,6 +92,8 @@ const STAGE = {
   retry: { initialInterval: '200 milliseconds', maximumInterval: '1 minute' },
 } as const;
 const LONGEST_WATCH_MS = 30_000;
+/** Before, every launch was handed off by the workflow of its job. */
+const HANDS_OFF_HERE = 'countersign_launch_hands_off_here';
 
 export async function authorizedLaunch<Output = unknown>(options: AuthorizedLaunchOptions): Promise<LaunchEnd<Output>> {
   const staged = await stage(options);
@@ -119,13 +127,14 @@ function toAuthorize({ journal_id: journalId }: StagedLaunch, order: JobOrder): 
   return { runId: order.runId, jobId: order.jobId, claims };
 }
 
+/** Here, where the launch answers at once with what the job came to; else by the job's own workflow. */
 async function carried(
   options: AuthorizedLaunchOptions,
   { journal_id, order: record }: StagedLaunch,
   order: JobOrder,
   receipt: string,
 ): Promise<JobStatus> {
-  const input: AuthorizedJobInput = {
+  const input = {
     order: record,
     journal_id,
     receipt,
@@ -133,6 +142,38 @@ async function carried(
     ...(options.launchLeaseMs === undefined ? {} : { launch_lease_ms: options.launchLeaseMs }),
     ...(options.taskQueue === undefined ? {} : { task_queue: options.taskQueue }),
   };
+  const expiresAt = readExpiry(receipt);
+  if (typeof expiresAt !== 'number' || !patched(HANDS_OFF_HERE)) return carriedByJob(options, order, input);
+  const scope = CancellationScope.current();
+  // Nothing is begun in a scope that is cancelled.
+  if (scope.consideredCancelled) await scope.cancelRequested;
+  const began = Date.now();
+  const { launch_lease_ms: lease_ms = LAUNCH_LEASE_MS } = input;
+  const result = await CancellationScope.nonCancellable(() =>
+    launchOnce(
+      { order: record, journal_id, receipt, lease_ms },
+      { provider: order.provider, expiresAt, taskQueue: options.taskQueue },
+    ),
+  );
+  const known = typeof result === 'object' && 'facts' in result ? result : null;
+  const ours = known?.status === 'claimed';
+  if (known !== null && known.facts.outcome !== null) return { ...statusOf(order, known), replayed: !ours };
+  // Turned down it launched nothing: the job's workflow is turned down again, and ends it.
+  const isAgain = typeof result === 'object' && result.status === 'turned_down' && !scope.consideredCancelled;
+  if (isAgain) return carriedByJob(options, order, input);
+  const mayGoOn = known === null && result !== 'unknown' && !scope.consideredCancelled;
+  const handed_off: HandedOff = { launched: mayGoOn ? 'no' : 'unknown', ms_ago: Date.now() - began };
+  const carry = (): Promise<JobStatus> => carriedByJob(options, order, { ...input, handed_off });
+  // Where nothing more will be handed off, there is nothing to cancel.
+  const status = await (mayGoOn ? carry() : CancellationScope.nonCancellable(carry));
+  return { ...status, replayed: status.replayed && !ours };
+}
+
+async function carriedByJob(
+  options: AuthorizedLaunchOptions,
+  order: JobOrder,
+  input: AuthorizedJobInput & { readonly journal_id: string },
+): Promise<JobStatus> {
   for (let pauseMs = 500; ; pauseMs = Math.min(2 * pauseMs, LONGEST_WATCH_MS)) {
     try {
       const child = await startChild<typeof authorizedJob>('authorizedJob', {
@@ -153,7 +194,7 @@ async function carried(
     }
     // Started before a reset of this workflow: it is still at work, and the journal will say what came of it.
     await sleep(pauseMs);
-    const seen = await look(options, journal_id, record);
+    const seen = await look(options, input.journal_id, input.order);
     if (seen.facts.outcome !== null) return statusOf(order, seen);
   }
 }
@@ -164,19 +205,18 @@ function look(options: AuthorizedLaunchOptions, journalId: string, order: Dict):
   return activities[SETTLE_ACTIVITY]({ order, journal_id: journalId, does: { does: 'look' } });
 }
 
-/** What the job's own workflow will answer, or has. */
-function statusOf(order: JobOrder, { journal_id, facts, stored }: SettleResult): JobStatus {
+/** What the job's own workflow will answer, or has, or would have. */
+function statusOf(order: JobOrder, { journal_id, facts, stored }: Omit<SettleResult, 'status'>): JobStatus {
   const { outcome } = facts;
   const submission = outcome?.outcome === 'submitted' ? outcome.submission : null;
   const broken: JobReason | null = stored === 'broken' ? 'submission_integrity_failed' : null;
   const reason = outcome?.outcome === 'ended' ? outcome.reason : broken;
-  const launched = submission !== null || facts.end === 'acked';
   return {
     ...{ run_id: order.runId, job_id: order.jobId, journal_id, message: null, expires_at: 0, replayed: true },
     state: reason === null ? 'completed' : ENDINGS[reason].to,
     reason,
     refusal: outcome?.outcome === 'ended' ? outcome.refusal : null,
-    launched: launched ? 'yes' : facts.slot === 'begun' && facts.end === null ? 'unknown' : 'no',
+    launched: launchedBy(facts),
     submission,
   };
 }

@@ -3,17 +3,8 @@
  * runs again only where it is proven that it launched nothing; what the job came to is what the journal holds, and every state
  * has a durable timer that leads out of it.
  */
+import { CancellationScope, condition, proxyActivities } from '@temporalio/workflow';
 import {
-  ActivityFailure,
-  CancellationScope,
-  condition,
-  isCancellation,
-  proxyActivities,
-  TimeoutFailure,
-} from '@temporalio/workflow';
-import { TimeoutType } from '@temporalio/common';
-import {
-  LAUNCH_ACTIVITY,
   SETTLE_ACTIVITY,
   type JobFacts,
   type LaunchActivities,
@@ -31,6 +22,7 @@ import { prepareJob, stepJob, type Job, type JobCommand, type JobSettings } from
 import { ENDINGS, isOpen, isTerminal, type JobReason } from '../rules/verification/job-states';
 import { DISPATCH_PAUSE_MS, LAUNCH_LEASE_MS, timerOf, type JobDurations } from '../rules/verification/job-timers';
 import type { AuthorizedJobInput, JobStatus } from './job-messages';
+import { launchOnce } from './launch-once';
 
 const SETTLE = {
   startToCloseTimeout: '1 minute',
@@ -122,14 +114,17 @@ export class JobLoop {
       this.message = this.invalid.message;
       return this.apply({ does: 'refuse_receipt' });
     }
+    const { handed_off: before } = this.input;
+    if (before !== undefined) this.since -= before.ms_ago;
+    if (before?.launched === 'unknown') return this.close();
+    if (before !== undefined && (await this.isOver())) return this.close();
     for (;;) {
-      if (this.cancelled) return this.hear((await this.settle({ does: 'close' })).facts);
+      if (this.cancelled) return this.close();
       await this.apply({ does: 'hand_off', now: Date.now() });
       if (this.job.state !== 'prepared') return;
       this.since = Date.now();
       const result = await this.launch();
-      // An execution that did not come back may still be about to claim: only a slot that nobody can take any more ends that.
-      if (result === 'unknown') return this.hear((await this.settle({ does: 'close' })).facts);
+      if (result === 'unknown') return this.close();
       if (result !== 'not_dispatched') {
         this.journalId ??= result.journal_id;
         if (result.status === 'claimed' || result.status === 'taken') {
@@ -140,37 +135,35 @@ export class JobLoop {
         this.message = result.message;
         if (result.status === 'turned_down') return this.apply(TURNED_DOWN[result.reason](this.job));
       }
-      const failed = stepJob(this.job, { does: 'hand_off_failed' });
-      if (isTerminal(failed.job.state)) return this.hear((await this.settle({ does: 'close' })).facts);
-      this.job = failed.job;
-      await this.rest(DISPATCH_PAUSE_MS);
+      if (await this.isOver()) return this.close();
     }
   }
 
-  private async launch(): Promise<LaunchResult | 'not_dispatched' | 'unknown'> {
+  /** After a hand-off that launched nothing: whether there was the last one, or else the pause before another. */
+  private async isOver(): Promise<boolean> {
+    const { job } = stepJob(this.job, { does: 'hand_off_failed' });
+    if (isTerminal(job.state)) return true;
+    this.job = job;
+    await this.rest(DISPATCH_PAUSE_MS);
+    return false;
+  }
+
+  /** An execution that did not come back may still be about to claim: only a slot that nobody can take any more ends that. */
+  private async close(): Promise<void> {
+    await this.hear((await this.settle({ does: 'close' })).facts);
+  }
+
+  private launch(): ReturnType<typeof launchOnce> {
     const { launchLeaseMs = LAUNCH_LEASE_MS } = this.durations;
-    const left = Math.max(1, this.job.expiresAt - Date.now());
-    const activities = proxyActivities<LaunchActivities>({
-      scheduleToStartTimeout: Math.min(left, launchLeaseMs),
-      startToCloseTimeout: launchLeaseMs,
-      heartbeatTimeout: '10 seconds',
-      retry: { maximumAttempts: 1 },
-      summary: `launch: ${this.order.provider}`,
-      ...this.queue,
-    });
-    try {
-      return await activities[LAUNCH_ACTIVITY]({
+    return launchOnce(
+      {
         order: this.record,
         journal_id: this.journalId,
         receipt: this.input.receipt,
         lease_ms: launchLeaseMs,
-      });
-    } catch (fault) {
-      if (!(fault instanceof ActivityFailure) && !isCancellation(fault)) throw fault;
-      const { cause } = fault as ActivityFailure;
-      const waited = cause instanceof TimeoutFailure && cause.timeoutType === TimeoutType.SCHEDULE_TO_START;
-      return waited ? 'not_dispatched' : 'unknown';
-    }
+      },
+      { provider: this.order.provider, expiresAt: this.job.expiresAt, taskQueue: this.input.task_queue },
+    );
   }
 
   private get queue(): { readonly taskQueue?: string } {
@@ -261,7 +254,8 @@ function isEnd(reason: JobReason): reason is EndReason {
   return !ENDINGS[reason].from.includes('submitted');
 }
 
-function readExpiry(receipt: string): number | Refusal {
+/** Unix milliseconds; a Refusal where it is no launch receipt. */
+export function readExpiry(receipt: string): number | Refusal {
   try {
     return launchClaimsOf(decodeReceipt(receipt)).exp * 1000;
   } catch (fault) {
@@ -270,7 +264,7 @@ function readExpiry(receipt: string): number | Refusal {
   }
 }
 
-function launchedBy({ slot, end, outcome }: JobFacts): JobStatus['launched'] {
+export function launchedBy({ slot, end, outcome }: JobFacts): JobStatus['launched'] {
   if (outcome?.outcome === 'submitted' || end === 'acked') return 'yes';
   return slot === 'begun' && end === null ? 'unknown' : 'no';
 }

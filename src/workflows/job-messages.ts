@@ -21,6 +21,15 @@ export interface AuthorizedJobInput {
   readonly task_queue?: string;
   /** A submission ends this workflow, and the run makes of it what follows. @default false */
   readonly projected_by_run?: boolean;
+  /** The hand-off that whoever starts this workflow has made. @default it has made none */
+  readonly handed_off?: HandedOff;
+}
+
+export interface HandedOff {
+  /** `no`: proven to have launched nothing, so it may be handed off again. */
+  readonly launched: 'no' | 'unknown';
+  /** How long ago it began. */
+  readonly ms_ago: number;
 }
 
 export interface JobStatus {

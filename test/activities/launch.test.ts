@@ -4,7 +4,7 @@
  * - a receipt counts before its last millisecond is over and not at it, at the claim and at the worker's fetch;
  * - a slot that was closed is never begun, and one that was begun is never closed; a job comes to one thing;
  * - an output submitted again is taken, another is not; whoever has another credential is told nothing;
- * - a stranger changes nothing; a context that is gone or changed launches nothing; the launch that threw has no end;
+ * - a stranger changes nothing, and an author only hands off; a context that is gone or changed launches nothing; the launch that threw has no end;
  * - what all of that leaves in the journal verifies.
  */
 import { expect, test } from 'vitest';
@@ -107,13 +107,25 @@ test('nothing is taken from a worker that comes after the end', async () => {
 test('a stranger changes nothing', async () => {
   const bench = await LaunchBench.make();
   const before = new Map(bench.store.entries);
+  const refused = { code: 'not_the_plans_workflow' };
+  for (const who of [null, 'other', 'countersign/job/other'])
+    await expect(bench.launch(who)).rejects.toMatchObject(refused);
   for (const who of [null, 'author', 'countersign/job/other']) {
-    await expect(bench.launch(who)).rejects.toMatchObject({ code: 'not_the_plans_workflow' });
-    await expect(bench.settle({ does: 'close' }, who)).rejects.toMatchObject({ code: 'not_the_plans_workflow' });
+    await expect(bench.settle({ does: 'close' }, who)).rejects.toMatchObject(refused);
   }
   await expect(bench.settle({ does: 'look' }, 'other')).rejects.toMatchObject({ code: 'not_the_plans_workflow' });
   expect((await bench.settle({ does: 'look' }, 'author')).facts.slot).toBe('none');
   expect(bench.store.entries).toEqual(before);
+});
+
+test('the workflow that its order names hands it off once, like its own, and cannot end it', async () => {
+  const bench = await LaunchBench.make();
+  expect(await bench.launch('author')).toMatchObject({ status: 'claimed', facts: { end: 'acked' } });
+  for (const who of ['author', undefined]) expect(await bench.launch(who)).toMatchObject({ status: 'taken' });
+  expect(bench.launched).toHaveLength(1);
+  const does = { does: 'end', reason: 'launch_outcome_unknown', refusal: null } as const;
+  await expect(bench.settle(does, 'author')).rejects.toMatchObject({ code: 'not_the_plans_workflow' });
+  await bench.verified();
 });
 
 test('a context that is gone launches nothing', async () => {

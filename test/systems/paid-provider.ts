@@ -13,6 +13,8 @@ export type ProviderMode =
   | 'cuts'
   /** Never answers. */
   | 'hangs'
+  /** Answers once it is released. */
+  | 'holds'
   | { readonly status: number };
 
 export interface PaidProvider {
@@ -22,12 +24,15 @@ export interface PaidProvider {
   requests(key?: string): number;
   /** Resolves when so many requests have come in, in all. */
   arrived(requests: number): Promise<void>;
+  /** Answers every request that it holds. */
+  release(): void;
   close(): Promise<void>;
 }
 
 /** A request is kept apart by its `x-job`, so that every job can be counted by itself. */
 export async function startPaidProvider(): Promise<PaidProvider> {
   const counts = new Map<string, number>();
+  const held: http.ServerResponse[] = [];
   const arrivals = new EventEmitter();
   arrivals.setMaxListeners(0);
   const total = (): number => [...counts.values()].reduce((sum, count) => sum + count, 0);
@@ -39,12 +44,13 @@ export async function startPaidProvider(): Promise<PaidProvider> {
       arrivals.emit('request');
       const { mode } = provider;
       if (mode === 'hangs') return;
+      if (mode === 'holds') return void held.push(response);
       if (mode === 'cuts') return void request.socket.destroy();
       if (mode !== 'answers') {
         const body = JSON.stringify({ error: { message: 'refused by the test', type: 'test', code: null } });
         return void response.writeHead(mode.status, { 'content-type': 'application/json' }).end(body);
       }
-      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(completion()));
+      complete(response);
     });
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
@@ -55,6 +61,7 @@ export async function startPaidProvider(): Promise<PaidProvider> {
     async arrived(requests) {
       while (total() < requests) await once(arrivals, 'request');
     },
+    release: () => held.splice(0).forEach(complete),
     async close() {
       server.close();
       server.closeAllConnections();
@@ -62,6 +69,10 @@ export async function startPaidProvider(): Promise<PaidProvider> {
     },
   };
   return provider;
+}
+
+function complete(response: http.ServerResponse): void {
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(completion()));
 }
 
 function completion(): unknown {

@@ -18,6 +18,7 @@ const STEPS = {
   junk: async () => void (seen = await ask('junk')),
   environment: async () => void (seen = { names: Object.keys(rest).sort(), argv: process.argv.slice(2) }),
   flood: async () => void process.stdout.write('x'.repeat(3_000_000)),
+  later: () => new Promise((resolve) => setTimeout(resolve, 1_500)),
   wait: () => new Promise(() => setInterval(() => undefined, 1_000)),
   exit: async () => process.exit(3),
 };

@@ -1,13 +1,18 @@
 /**
  * Properties of an authorized launch under faults on the real server, counted at a provider that charges for every request:
- * - a reset of the job's workflow after its launch, and of the author's, launches nothing more and comes to the same submission;
+ * - a reset of the author's workflow after its launch, or in the middle of it, launches nothing more and comes to the same submission; so
+ *   does one of the job's, which has none where the launch answered with the end of the job;
+ * - a launch activity that is delivered again by itself launches nothing more;
  * - a worker killed at each moment of its launch leaves at most one request, none before the claim, and the job ends typed;
  * - two workers at once, and none that keeps workflows in memory, launch once;
- * - a worker process that submits, ends, or stays silent ends its job as that, and a job that it has not begun can be taken back;
+ * - a worker process that submits, ends, or stays silent ends its job as that; a cancelled author takes back what nobody has begun, and
+ *   waits for what somebody has;
  * - whoever calls the activities from elsewhere, or sends what the journal does not hold, changes nothing.
  */
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { LauncherDefinition } from '../../../src';
+import { LAUNCH_ACTIVITY } from '../../../src/activities/launch-contract';
 import { LAUNCH_POINTS } from '../../../src/activities/launch-engine';
 import type { Dict } from '../../../src/rules/fields';
 import { processLauncher } from '../../../src/adapters/launchers';
@@ -18,10 +23,14 @@ import {
   authorizedStart,
   MODEL,
   PROVIDER,
+  eventually,
   everything,
   jobStatus,
   paidLauncher,
+  requestOf,
   reviewers,
+  runOf,
+  signed,
   WORKFLOWS,
   type StartedLaunch,
 } from './support';
@@ -45,16 +54,79 @@ const submissionOf = async ({ result }: StartedLaunch): Promise<string> => {
   return end.status === 'submission' ? end.submission.countersign_ref : end.reason;
 };
 
-test('a reset of the job launches nothing more', async () => {
-  await worker();
-  const started = await authorizedStart(rig);
-  const submission = await submissionOf(started);
-  const reset = await rig.reset(started.job);
-  expect(await reset.result()).toMatchObject({ state: 'completed', submission, replayed: true });
-  const author = await rig.reset(started.author);
-  await author.signal('authorize', 'whatever');
-  expect(await author.result()).toMatchObject({ submission: { countersign_ref: submission }, replayed: true });
-  expect(provider.requests()).toBe(1);
+/** Its worker is a process; what that does, in order. */
+const processOf = (steps: string): LauncherDefinition => {
+  const script = path.resolve(__dirname, '../../adapters/launchers/worker.mjs');
+  const launcher = processLauncher({ command: process.execPath, args: [script, steps], lifetimeMs: 10_000 });
+  return { provider: PROVIDER, model: MODEL, launcher };
+};
+
+describe('a reset', () => {
+  test('of the author launches nothing more', async () => {
+    await worker();
+    const started = await authorizedStart(rig);
+    const submission = await submissionOf(started);
+    const author = await rig.reset(started.author);
+    await author.signal('authorize', 'whatever');
+    expect(await author.result()).toMatchObject({ submission: { countersign_ref: submission }, replayed: true });
+    expect(await runOf(started.job)).toBeNull();
+    expect(provider.requests()).toBe(1);
+  });
+
+  test('of the author in the middle of a launch comes to what that submits', async () => {
+    provider.mode = 'holds';
+    await worker();
+    const started = await authorizedStart(rig, { launchLeaseMs: 60_000 });
+    await provider.arrived(1);
+    const author = await rig.reset(started.author);
+    await author.signal('authorize', signed(started.launch));
+    await eventually(() => runOf(started.job));
+    provider.release();
+    // Long before the lease of the launch is over.
+    expect(await author.result()).toMatchObject({ status: 'submission', replayed: true });
+    expect(provider.requests()).toBe(1);
+  });
+
+  test('of the job launches nothing more', async () => {
+    await rig.worker({ plugin: { launchers: [processOf('context,later,submit')], reviewers } });
+    const started = await authorizedStart(rig);
+    const submission = await submissionOf(started);
+    expect(submission).toMatch(/^sha256:/);
+    const reset = await rig.reset(started.job);
+    expect(await reset.result()).toMatchObject({ state: 'completed', submission, replayed: true });
+  });
+});
+
+describe('a launch that is delivered again launches nothing more', () => {
+  test('once it has answered', async () => {
+    await worker();
+    const started = await authorizedStart(rig);
+    await started.result();
+    const { events } = await rig.historyOf({ workflow: started.author });
+    const again = await rig.client.workflow.execute('delivers', {
+      workflowId: started.author.workflowId,
+      taskQueue: rig.taskQueue,
+      args: [requestOf(events, LAUNCH_ACTIVITY)],
+    });
+    expect(again).toMatchObject({ status: 'taken', facts: { end: 'acked', outcome: { outcome: 'submitted' } } });
+    expect(provider.requests()).toBe(1);
+  });
+
+  test('because an operator reset the activity, and its worker died', async () => {
+    provider.mode = 'holds';
+    const child = await processWorker(rig.taskQueue, 'never');
+    const started = await authorizedStart(rig, { launchLeaseMs: 15_000 });
+    await provider.arrived(1);
+    await rig.client.workflowService.resetActivity({
+      namespace: rig.temporal.namespace,
+      execution: { workflowId: started.author.workflowId },
+      type: LAUNCH_ACTIVITY,
+    });
+    child.kill('SIGKILL');
+    await worker();
+    expect(await started.result()).toMatchObject({ reason: 'launch_outcome_unknown', launched: 'unknown' });
+    expect(provider.requests()).toBe(1);
+  });
 });
 
 test.each([{ maxCachedWorkflows: 100 }, { maxCachedWorkflows: 0 }])('two workers at once: %j', async (more) => {
@@ -92,11 +164,38 @@ test.each([
   ['exit', { status: 'unavailable', reason: 'worker_exited_before_submission', launched: 'yes' }],
   ['wait', { status: 'unavailable', reason: 'running_deadline_exceeded', launched: 'yes' }],
 ])('a worker process that does: %s', async (steps, end) => {
-  const script = path.resolve(__dirname, '../../adapters/launchers/worker.mjs');
-  const launcher = processLauncher({ command: process.execPath, args: [script, steps], lifetimeMs: 10_000 });
-  await rig.worker({ plugin: { launchers: [{ provider: PROVIDER, model: MODEL, launcher }], reviewers } });
+  await rig.worker({ plugin: { launchers: [processOf(steps)], reviewers } });
   const { result } = await authorizedStart(rig, { runningDeadlineMs: steps === 'wait' ? 1_500 : 20_000 });
-  expect(await result()).toMatchObject(end);
+  expect(await result()).toMatchObject({ ...end, replayed: false });
+});
+
+describe('a cancelled author', () => {
+  test('takes back what nobody has begun', async () => {
+    await rig.worker({ plugin: { reviewers } });
+    const started = await authorizedStart(rig);
+    await eventually(() => runOf(started.job));
+    await started.author.cancel();
+    expect(await started.result()).toMatchObject({ reason: 'dispatch_exhausted', launched: 'no' });
+  });
+
+  test('waits for what somebody has', async () => {
+    provider.mode = 'holds';
+    await worker();
+    const started = await authorizedStart(rig, { launchLeaseMs: 20_000 });
+    await provider.arrived(1);
+    await started.author.cancel();
+    provider.release();
+    expect(await started.result()).toMatchObject({ status: 'submission', replayed: false });
+    expect(provider.requests()).toBe(1);
+  });
+
+  test('waits for a worker that runs', async () => {
+    await rig.worker({ plugin: { launchers: [processOf('wait')], reviewers } });
+    const started = await authorizedStart(rig, { runningDeadlineMs: 2_000 });
+    await eventually(() => runOf(started.job));
+    await started.author.cancel();
+    expect(await started.result()).toMatchObject({ reason: 'running_deadline_exceeded', launched: 'yes' });
+  });
 });
 
 describe('a stranger', () => {
@@ -120,16 +219,14 @@ describe('a stranger', () => {
   });
 
   test('cannot submit what the journal does not hold', async () => {
-    provider.mode = 'hangs';
-    await worker();
-    const started = await authorizedStart(rig, { launchLeaseMs: 3_000 });
-    await provider.arrived(1);
+    await rig.worker({ plugin: { launchers: [processOf('wait')], reviewers } });
+    const started = await authorizedStart(rig, { runningDeadlineMs: 3_000 });
+    await eventually(() => runOf(started.job));
     const submit = (job_id: string): Promise<unknown> =>
       started.job.executeUpdate('submit', { args: [{ job_id, submission: `sha256:${'1'.repeat(64)}` }] });
     await expect(submit('0'.repeat(32))).rejects.toThrow();
     await expect(submit(started.launch.jobId)).rejects.toThrow();
-    expect(await started.result()).toMatchObject({ status: 'unavailable', launched: 'unknown' });
+    expect(await started.result()).toMatchObject({ status: 'unavailable', launched: 'yes' });
     expect(await jobStatus(started)).toMatchObject({ submission: null });
-    expect(provider.requests()).toBe(1);
   });
 });

@@ -1,11 +1,13 @@
 /**
  * Properties of an authorized launch on the real server:
  * - the worker's output is submitted and can be read; the provider is asked once, and asking again answers the same without it;
+ * - a launch that answers with what the job came to needs no other workflow; the receipt of one that does not is refused by the job's own;
  * - whatever the provider does, the launch ends typed, within its leases, with one request or none;
  * - a receipt that is expired, of another launch or key, or used, launches nothing, and the job says why;
  * - no content, credential or person stands in any history.
  */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { WorkflowHandle } from '@temporalio/client';
 import { putContent, readContent } from '../../../src';
 import { historyToJson } from '../../../src/testing/history-json';
 import { startPaidProvider, type PaidProvider, type ProviderMode } from '../../systems/paid-provider';
@@ -16,6 +18,7 @@ import {
   jobStatus,
   paidLauncher,
   reviewers,
+  runOf,
   startLaunch,
   trackJob,
   WORKFLOWS,
@@ -39,7 +42,7 @@ test('submits once, and again the same without a launch', async () => {
   expect(end).toMatchObject({ status: 'submission', replayed: false });
   if (end.status !== 'submission') return;
   expect(await readContent(rig.contents, end.submission)).toMatchObject({ object: 'chat.completion' });
-  expect(await started.job.result()).toMatchObject({ state: 'completed', launched: 'yes', reason: null });
+  expect(await runOf(started.job)).toBeNull();
 
   const again = await rig.client.workflow.start('launchOne', {
     workflowId: started.author.workflowId,
@@ -49,15 +52,20 @@ test('submits once, and again the same without a launch', async () => {
   await again.signal('authorize', 'whatever');
   expect(await again.result()).toEqual({ ...end, replayed: true });
   expect(provider.requests()).toBe(1);
-  for (const { workflowId } of [started.author, started.job]) {
-    const text = JSON.stringify(historyToJson(await rig.client.workflow.getHandle(workflowId).fetchHistory()));
-    const plain = text.replace(/"data":"([A-Za-z0-9+/=]+)"/g, (_all, data: string) =>
-      Buffer.from(data, 'base64').toString(),
-    );
-    expect(plain.includes('countersign.job_order.v1')).toBe(true);
-    expect(plain).not.toMatch(/planted-context|no findings|wrk_|person:/);
-  }
+  expect(await plainHistory(started.author)).not.toMatch(PLANTED);
 });
+
+/** What is content, a credential or a person. */
+const PLANTED = /planted-context|no findings|wrk_|person:/;
+
+async function plainHistory({ workflowId }: WorkflowHandle): Promise<string> {
+  const text = JSON.stringify(historyToJson(await rig.client.workflow.getHandle(workflowId).fetchHistory()));
+  const plain = text.replace(/"data":"([A-Za-z0-9+/=]+)"/g, (_all, data: string) =>
+    Buffer.from(data, 'base64').toString(),
+  );
+  expect(plain).toContain('countersign.job_order.v1');
+  return plain;
+}
 
 describe('the provider', () => {
   test.each<[string, ProviderMode, object]>([
@@ -68,9 +76,11 @@ describe('the provider', () => {
   ])('%s', async (_name, mode, expected) => {
     provider.mode = mode;
     await worker();
-    const { result } = await authorizedStart(rig, { launchLeaseMs: 2_000 });
-    expect(await result()).toMatchObject({ status: 'unavailable', ...expected });
+    const context = await putContent(rig.contents, { prompt: 'planted-context' });
+    const { author, job, result } = await authorizedStart(rig, { context, launchLeaseMs: 2_000 });
+    expect(await result()).toMatchObject({ status: 'unavailable', replayed: false, ...expected });
     expect(provider.requests()).toBe(1);
+    for (const handle of [author, job]) expect(await plainHistory(handle)).not.toMatch(PLANTED);
   });
 });
 
@@ -100,7 +110,7 @@ describe('nothing is launched on a receipt', () => {
     await worker();
     const started = await startLaunch(rig);
     await started.author.signal('authorize', 'whatever');
-    await trackJob(rig, started);
+    trackJob(rig, started);
     expect(await started.result()).toMatchObject({ reason: 'authorization_invalid', launched: 'no' });
     expect(provider.requests()).toBe(0);
   });

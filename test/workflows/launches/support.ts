@@ -2,13 +2,14 @@
 import { randomBytes } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { WorkflowHandle } from '@temporalio/client';
+import { WorkflowNotFoundError, type WorkflowHandle } from '@temporalio/client';
 import type { LauncherDefinition } from '../../../src';
 import { modelLauncher } from '../../../src/adapters/launchers';
 import { jobWorkflowId } from '../../../src/rules/launches/job-order';
 import { launchClaimsFromRecord, type LaunchClaims } from '../../../src/rules/receipts/launch-claims';
 import { signReceipt } from '../../../src/rules/receipts/jws';
 import type { AuthorizedLaunchOptions, JobStatus, LaunchEnd, LaunchToAuthorize } from '../../../src/workflow';
+import type { HistoryJson } from '../../../src/testing/history-json';
 import { APPROVER, signer } from '../../rules/receipts/support';
 import type { Rig } from '../../support/rig';
 import { TestReviewers } from '../../support/reviewers';
@@ -74,7 +75,7 @@ export async function startLaunch(rig: Rig, more: Wanted = {}, taskQueue = rig.t
   return { author, launch, job, result: () => author.result() as Promise<LaunchEnd> };
 }
 
-/** Also signs, and has the job's own execution replayed at the end of the test. */
+/** Also signs, and has the job's own execution, where there is one, replayed at the end of the test. */
 export async function authorizedStart(
   rig: Rig,
   more: Wanted = {},
@@ -83,13 +84,25 @@ export async function authorizedStart(
 ): Promise<StartedLaunch> {
   const started = await startLaunch(rig, more, taskQueue);
   await started.author.signal('authorize', signed(started.launch, signing));
-  await trackJob(rig, started);
+  trackJob(rig, started);
   return started;
 }
 
-export async function trackJob(rig: Rig, { job }: StartedLaunch): Promise<void> {
-  const { runId } = await eventually(() => job.describe().catch(() => null));
-  rig.track({ client: rig.client, workflowId: job.workflowId, runId });
+export function trackJob(rig: Rig, { job }: StartedLaunch): void {
+  rig.beforeEnd(async () => {
+    const runId = await runOf(job);
+    if (runId !== null) rig.track({ client: rig.client, workflowId: job.workflowId, runId });
+  });
+}
+
+/** Of the job's own workflow; null while the job has none. */
+export async function runOf(job: WorkflowHandle): Promise<string | null> {
+  try {
+    return (await job.describe()).runId;
+  } catch (fault) {
+    if (fault instanceof WorkflowNotFoundError) return null;
+    throw fault;
+  }
 }
 
 export function jobStatus({ job }: StartedLaunch): Promise<JobStatus> {
@@ -104,6 +117,21 @@ export async function eventually<T>(look: () => Promise<T | null>): Promise<T> {
     if (performance.now() > limit) throw new Error('it did not come about');
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
+}
+
+/** What a history's first activity of this type was asked. */
+export function requestOf(events: HistoryJson['events'], activity: string): unknown {
+  for (const event of events) {
+    const scheduled = event['activityTaskScheduledEventAttributes'] as Scheduled | undefined;
+    if (scheduled?.activityType?.name !== activity) continue;
+    return JSON.parse(Buffer.from(scheduled.input?.payloads?.[0]?.data ?? '', 'base64').toString('utf8'));
+  }
+  throw new Error(`${activity} was not called`);
+}
+
+interface Scheduled {
+  readonly activityType?: { readonly name?: string };
+  readonly input?: { readonly payloads?: readonly { readonly data?: string }[] };
 }
 
 /** Every file of the test's stores, by path. */

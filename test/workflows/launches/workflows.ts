@@ -45,6 +45,11 @@ export async function strangerLaunches(request: LaunchRequest): Promise<unknown>
   return activities[LAUNCH_ACTIVITY](request);
 }
 
+/** What Temporal delivers to a worker again, of a workflow with the same id. */
+export async function delivers(request: LaunchRequest): Promise<unknown> {
+  return activities[LAUNCH_ACTIVITY](request);
+}
+
 export async function strangerSettles(request: SettleRequest): Promise<unknown> {
   return activities[SETTLE_ACTIVITY](request);
 }
