@@ -1,6 +1,7 @@
 /**
  * The authorized launches of one run. Invariant: what a launch needed to happen must stand here: an order whose job is that of its
- * folder, a receipt that was signed for exactly that order, a slot taken for it, and the pass under which its worker came.
+ * folder, a receipt that was signed for exactly that order, a slot taken for it, the pass under which its worker came, and what its
+ * parent submitted.
  *
  * Sound, because each is written only after those before it, and what looks wrong is read twice. Not claimed: that the provider
  * did anything, that a slot without an end was not used, or that a job without an outcome never had one.
@@ -38,12 +39,38 @@ export async function readJobs(
   claimOf: ClaimOf | null,
 ): Promise<number> {
   const entries = (await view.list(folder)) ?? [];
+  const jobs = new Map<string, Records>();
   for (const { name, kind } of entries) {
     const path = joined(folder, name);
     if (kind !== 'directory' || !isJobId(name)) findings.add('entry_unexpected', path);
-    else await readJob(view, findings, path, { runId, jobId: name }, claimOf);
+    else jobs.set(name, await readJob(view, findings, path, { runId, jobId: name }, claimOf));
   }
+  for (const [name, records] of jobs) await checkParent(view, findings, folder, [name, records], jobs);
   return entries.length;
+}
+
+/** A job is launched only behind the submission of its parent, under a receipt of the same person. */
+async function checkParent(
+  view: JournalView,
+  findings: Findings,
+  folder: string,
+  [name, { 'order.json': order, 'receipt.json': receipt, '0001': slot }]: readonly [string, Records],
+  jobs: ReadonlyMap<string, Records>,
+): Promise<void> {
+  const parent = order?.parent ?? null;
+  if (parent === null || slot?.state !== 'begun') return;
+  let before = jobs.get(parent) ?? {};
+  // It may have been read before it submitted.
+  if (before['outcome.json'] === undefined)
+    before = await readRecords(view, new Findings(false), joined(folder, parent));
+  const path = joined(folder, name);
+  if (before['outcome.json']?.outcome !== 'submitted') {
+    findings.add('job_invalid', joined(path, '0001'), 'begun before its parent had submitted');
+  }
+  const person = before['receipt.json']?.key.person;
+  if (receipt !== undefined && person !== undefined && person !== receipt.key.person) {
+    findings.add('job_invalid', joined(path, 'receipt.json'), 'of another person than that of its parent');
+  }
 }
 
 /** One fault of one job: where, and what does not fit there. */
@@ -55,7 +82,7 @@ async function readJob(
   folder: string,
   at: { readonly runId: string | null; readonly jobId: string },
   claimOf: ClaimOf | null,
-): Promise<void> {
+): Promise<Records> {
   const records = await readRecords(view, findings, folder);
   const receipt = signed(records['receipt.json']);
   let faults = faultsOf(records, receipt, at);
@@ -67,10 +94,11 @@ async function readJob(
   }
   for (const [name, detail] of faults) findings.add('job_invalid', joined(folder, name), detail);
   const nonce = receipt === null ? null : nonceName(receipt.key.kid, receipt.claims.jti);
-  if (claimOf === null || receipt === null || nonce === null) return;
+  if (claimOf === null || receipt === null || nonce === null) return records;
   const claim = await claimOf(nonce);
   const covers = claim?.runId === receipt.claims.runId && claim.actionDigest === actionDigest(receipt.claims);
   if (!covers) findings.add('claim_invalid', `claims/${nonce}.json`, 'for a stored receipt');
+  return records;
 }
 
 async function readRecords(view: JournalView, findings: Findings, folder: string): Promise<Records> {

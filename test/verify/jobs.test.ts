@@ -4,14 +4,23 @@
  * Held here:
  * - the honest journal verifies strictly, whole and run by run, and counts its jobs; so does each state that it went through;
  * - an entry that is gone, changed, exchanged with that of another job, forged or out of place is found at its place;
- * - what is gone without a trace is only what every launch lacks at some moment: its outcome, or the whole job;
+ * - what is gone without a trace is only what every launch lacks at some moment: its outcome, or the whole job; of a chain, not even that;
+ * - a successor whose parent never submitted, or that another person authorized, is found, also where no record of the run is left;
  * - a changed byte in any of these files is found, or stands in a field that nothing rests on.
  */
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { EndReason } from '../../src/rules/launches/job-outcome';
 import { canonicalJson } from '../../src/rules/recovery';
 import { verifyJournal, type FindingCode } from '../../src/verify';
+import { findKey, type ReviewerKey } from '../../src/rules/receipts/jwks';
+import { signReceipt } from '../../src/rules/receipts/jws';
+import { launchUnder } from '../../src/rules/receipts/launch-receipt';
+import { receiptFromBytes, receiptToText } from '../../src/rules/receipts/receipt-record';
+import { plannedJobs } from '../../src/rules/verification/chain';
 import { LaunchBench } from '../activities/launch-bench';
+import { RunBench } from '../activities/run-bench';
+import { KEYS, signer } from '../rules/receipts/support';
+import { draft } from '../workflows/verification/drafts';
 import { MemoryStore } from '../activities/simulation/store';
 import { Chance } from '../support/damage';
 import { memoryView } from './memory-view';
@@ -209,6 +218,45 @@ const DAMAGES: Readonly<Record<string, Damage>> = {
   ],
   'a file among the jobs': ['submitted', '', 'entry_unexpected', (files) => void files.set(`${folders.submitted.slice(0, 36)}/jobs/x`, encoder.encode('x'))],
 }; // prettier-ignore
+
+describe('a chain of jobs', () => {
+  /** A run's jobs without its records, which say the same once more. */
+  async function chain(): Promise<{ parent: string; child: string; jobs: () => Files }> {
+    const bench = new RunBench();
+    const prepared = await bench.prepare(draft(0, 2));
+    await bench.carry(prepared);
+    const [parent = '', child = ''] = plannedJobs(prepared.run).map(({ jobId }) => `${prepared.runId}/jobs/${jobId}`);
+    const jobs = (): Files => new Map([...bench.journal.entries].filter(([path]) => !path.includes('/lifecycle/')));
+    return { parent, child, jobs };
+  }
+  const faults = async (files: Files): Promise<readonly (readonly [string, string])[]> =>
+    (await verifyJournal(memoryView(files))).findings.map(({ code, path }) => [code, path] as const);
+
+  it('is as it was', async () => {
+    expect(await faults((await chain()).jobs())).toEqual([]);
+  });
+
+  it.each([
+    ['never submitted', ['outcome.json']],
+    ['is not there', ['order.json', 'receipt.json', '0001', '0001.end', 'worker.json', 'outcome.json']],
+  ])('whose parent %s is found out', async (_what, entries) => {
+    const { parent, child, jobs } = await chain();
+    const files = jobs();
+    for (const entry of entries) expect(files.delete(`${parent}/${entry}`)).toBe(true);
+    expect(await faults(files)).toContainEqual(['job_invalid', `${child}/0001`]);
+  });
+
+  it('that another person authorized is found out', async () => {
+    const { child, jobs } = await chain();
+    const files = jobs();
+    const stored = receiptFromBytes(files.get(`${child}/receipt.json`) as Uint8Array);
+    const { claims } = launchUnder(stored.token, stored.key);
+    const key = findKey(KEYS, 'key-bob') as ReviewerKey;
+    const forged = { ...stored, token: signReceipt(claims, signer('bob')), key };
+    files.set(`${child}/receipt.json`, encoder.encode(receiptToText(forged)));
+    expect(await faults(files)).toContainEqual(['job_invalid', `${child}/receipt.json`]);
+  });
+});
 
 describe('a damaged journal', () => {
   it.each(Object.keys(DAMAGES))('with %s is found out', async (name) => {
