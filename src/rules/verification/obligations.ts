@@ -46,7 +46,8 @@ export function deriveObligations(receipts: Iterable<VerificationReceipt>): read
   for (const sitting of index.sittings) {
     for (const [sourceRun, proposals] of index.sourcesOf(sitting)) {
       const source = index.runs.get(sourceRun);
-      if (source === undefined) continue;
+      // Of a run that came later nobody can have applied anything, whatever its proposals are called.
+      if (source === undefined || source.capturedAt > sitting.committedAt) continue;
       const intent = { sittingId: sitting.sittingId, sourceRun, proposals: [...proposals].sort() };
       const intentId = recheckIntentId(intent);
       const pending = index.pending({ ...intent, intentId, committedAt: sitting.committedAt, source });

@@ -130,6 +130,10 @@ describe('an obligation', () => {
     ['no sitting', durable.receipts.filter(({ kind }) => kind !== 'sitting')],
     ['nothing that a proposal addresses', durable.receipts.filter(({ kind }) => kind !== 'relation')],
     ['no source', durable.receipts.filter(({ kind }) => kind !== 'run')],
+    [
+      'a source that came after the sitting, and calls its proposals as another did',
+      durable.receipts.map((one) => (one.kind === 'run' ? { ...one, capturedAt: COMMITTED + 1 } : one)),
+    ],
   ])('is none where there is %s', (_what, receipts) => {
     expect(deriveObligations(receipts)).toEqual([]);
   });

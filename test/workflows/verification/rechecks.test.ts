@@ -141,6 +141,9 @@ test('what is not exactly what is owed is refused, and leaves nothing', async ()
     await expect(started, name).rejects.toMatchObject({ code: 'recheck_refused' });
     expect(await everything(journal), name).toEqual(before);
   }
+  const without = altered(prepared, (run) => ({ ...run, input: { ...run.input, recheck: null } }));
+  await expect(runs.start(without)).rejects.toMatchObject({ code: 'invalid_record' });
+  expect(await everything(journal)).toEqual(before);
   expect(provider.requests()).toBe(requests);
 });
 
