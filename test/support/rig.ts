@@ -55,6 +55,8 @@ export interface RigOptions {
   readonly logLevel?: LogLevel;
   /** Where this process serves its metrics, as in `127.0.0.1:9464`; see `freeAddress`. @default nowhere */
   readonly prometheus?: () => Promise<string>;
+  /** Another server than the one that all tests share; see `connectTemporal`. */
+  readonly address?: () => Promise<string>;
   /** Of the three counting sinks. @default deadlineMs 1000, settleMs 300 */
   readonly sink?: Partial<CountingSinkOptions>;
 }
@@ -116,9 +118,9 @@ export class Rig {
   constructor(readonly options: RigOptions) {}
 
   async open(): Promise<void> {
-    const { logLevel = 'INFO', prometheus } = this.options;
+    const { logLevel = 'INFO', prometheus, address } = this.options;
     installRuntime(logLevel, prometheus === undefined ? undefined : await prometheus());
-    this.temporal = await connectTemporal();
+    this.temporal = await connectTemporal(address === undefined ? {} : { address: await address() });
     this.bundle = await bundleOf(this.options.workflowsPath ?? path.resolve(__dirname, '../../src/workflow.ts'));
   }
 

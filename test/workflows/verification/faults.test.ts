@@ -2,7 +2,8 @@
  * Properties of verification runs under faults on the real server, counted at a provider that charges for every request:
  * - a worker killed behind each record, and at each moment of a launch, leaves a run that ends as the crash table says: at most one
  *   request a job, no job but the planned ones, nothing projected twice, and a history that can be imported;
- * - a reset of the run's workflow, or of a job's, launches nothing more and comes to the same end.
+ * - a reset of the run's workflow, or of a job's, launches nothing more and comes to the same end;
+ * - two workers at once, and none that keeps workflows in memory, carry one run to one end, with one request a job.
  */
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -80,6 +81,17 @@ test.each(groups)('killed at each moment of a run: %#', async (...group) => {
     await historyOf(rig, prepared.runId);
   });
   await Promise.all(cases);
+});
+
+test.each([{ maxCachedWorkflows: 100 }, { maxCachedWorkflows: 0 }])('two workers at once: %j', async (more) => {
+  await worker(more);
+  await processWorker(rig.taskQueue, 'never');
+  const runs = clientOf(rig);
+  const prepared = await runs.prepare(draft(1, 2));
+  const { outcome } = await authorizeAll(rig, await runs.start(prepared));
+  expect(outcome).toBe('completed');
+  expect(plannedJobs(prepared.run).map(({ jobId }) => provider.requests(jobId))).toEqual([1, 1, 1]);
+  await historyOf(rig, prepared.runId);
 });
 
 test('a reset of the run, and of a job, launches nothing more', async () => {

@@ -7,6 +7,7 @@ import {
 } from '../../../src/activities/verification-contract';
 
 export { authorizedJob, verificationRun } from '../../../src/workflow';
+export { launchOne } from '../launches/workflows';
 
 const activities = proxyActivities<VerificationActivities>({
   startToCloseTimeout: '30 seconds',
