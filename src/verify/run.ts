@@ -17,9 +17,11 @@ import { firstDifference } from './difference';
 import { Findings, type Divergence } from './findings';
 import { LIFECYCLE_FOLDER } from '../activities/run-files';
 import { readJobs } from './jobs';
-import { readLifecycle, type LifecycleSummary } from './lifecycle';
+import { readLifecycle } from './lifecycle';
 import { verifyLineage, type LineageReport, type LinkCheck } from './lineage';
+import { Mentions } from './mentions';
 import { readReceipts, type ClaimOf, type RunReceipts } from './receipts';
+import { callRunOf, claimsOf } from './session-calls';
 import { SESSION_PARTS, readDemands, readSession } from './sessions';
 import { SlotHeads, readEffectSlots, readEpochs, readSlots } from './slots';
 import { joined, readRecord, type Entry, type JournalView } from './view';
@@ -62,16 +64,16 @@ const PLAN_FORMAT = {
   text: (plan: GovernedPlan) => contentJson(planToRecord(plan)),
 };
 
-/** A run by itself: nothing says which journal it is of, nor which nonces were claimed. */
-const NO_JOURNAL: Whole = { journalId: null, claimOf: null, heard: () => undefined };
-
 /** The journal that a run is of. */
 interface Whole {
   readonly journalId: string | null;
   readonly claimOf: ClaimOf | null;
-  /** Hears of every verification run. */
-  readonly heard: (summary: LifecycleSummary) => void;
+  /** Told of what this run says that is of interest to others. */
+  readonly mentions: Mentions;
 }
+
+/** A run by itself: nothing says which journal it is of, nor which nonces were claimed. */
+const noJournal = (): Whole => ({ journalId: null, claimOf: null, mentions: new Mentions() });
 
 export function looksLikeRun(entries: readonly Entry[]): boolean {
   return entries.some(({ name }) => name in PARTS || LINEAGE.test(name));
@@ -101,16 +103,17 @@ export async function verifyRun(
   findings: Findings,
   folder: string,
   expectedRunId: string | null,
-  whole: Whole = NO_JOURNAL,
+  whole: Whole = noJournal(),
   chains: ChainDigests | null = null,
 ): Promise<RunReport> {
   const faultsBefore = findings.faults;
   const entries = (await view.list(folder)) ?? [];
   const lifecycle = await readLifecycle(view, findings, folder, whole.journalId, expectedRunId);
-  if (lifecycle !== null) whole.heard(lifecycle);
+  if (lifecycle !== null) whole.mentions.lifecycles.push(lifecycle);
   const jobs = await readJobs(view, findings, joined(folder, 'jobs'), expectedRunId, whole.claimOf);
   const events = await readSession(view, findings, folder, entries, expectedRunId);
-  const counts = { jobs, records: lifecycle?.records ?? 0, events: events ?? 0 };
+  whole.mentions.claims.push(...claimsOf(folder, events ?? []));
+  const counts = { jobs, records: lifecycle?.records ?? 0, events: events?.length ?? 0 };
   if (hasNoPlan(entries)) return reportWithoutPlan(folder, expectedRunId, counts, findings.faults === faultsBefore);
   const plan = await readPlan(view, findings, folder, entries, expectedRunId);
   const effects = plan === null ? null : effectRecords(plan);
@@ -136,6 +139,8 @@ export async function verifyRun(
     left = check.left;
   }
   heads.finish(unreadable);
+  const call = callRunOf(folder, plan, slots, lineages, receipts);
+  if (call !== null) whole.mentions.calls.set(call.runId, call);
   const all = [...slots.values()].flat();
   return {
     path: folder === '' ? '.' : folder,

@@ -3,7 +3,8 @@
  * digest and by what can happen in a session; an answer in the log is the recorded one, and what the session is has the digest that
  * its first event names.
  */
-import { sessionRunId } from '../rules/invocations/names';
+import { callPlace, sessionRunId } from '../rules/invocations/names';
+import type { SessionBodies } from '../rules/invocations/session-event';
 import { SessionLogReader } from '../rules/invocations/session-log';
 import { recordFromBytes, recordName, recordToText, type SessionRecord } from '../rules/invocations/session-record';
 import {
@@ -32,14 +33,14 @@ interface Place {
   readonly folder: string;
 }
 
-/** The number of events; null where the folder is not that of a session. */
+/** The records of its log; null where the folder is not that of a session. */
 export async function readSession(
   view: JournalView,
   findings: Findings,
   folder: string,
   entries: readonly Entry[],
   expectedRunId: string | null,
-): Promise<number | null> {
+): Promise<readonly SessionRecord[] | null> {
   if (!entries.some(({ name }) => name in SESSION_PARTS)) return null;
   const at = { view, findings, folder };
   const file = entries.find(({ name }) => name === DEFINITION);
@@ -47,10 +48,10 @@ export async function readSession(
     file === undefined ? null : await readRecord(at, 'session_invalid', folder, file, DEFINITION_FORMAT);
   const misplaced = definition !== null && expectedRunId !== null && sessionRunId(definition.session) !== expectedRunId;
   if (file === undefined || misplaced) findings.add('session_invalid', joined(folder, DEFINITION), 'session_id');
-  if (definition === null || misplaced) return 0;
+  if (definition === null || misplaced) return [];
   const records = await readEvents(at, definition);
   await readRounds(at, definition, records);
-  return records.length;
+  return records;
 }
 
 async function readEvents(at: Place, definition: SessionDefinition): Promise<readonly SessionRecord[]> {
@@ -77,7 +78,7 @@ async function readEvents(at: Place, definition: SessionDefinition): Promise<rea
   return records;
 }
 
-/** An answer may be recorded and not yet be in the log; one that is in the log is recorded. */
+/** An answer may be recorded and not yet be in the log; one that is in the log is recorded, and its calls have its arguments. */
 async function readRounds(at: Place, { session }: SessionDefinition, records: readonly SessionRecord[]): Promise<void> {
   const folder = joined(at.folder, 'rounds');
   const rounds = new Map<string, RoundRecord>();
@@ -93,9 +94,24 @@ async function readRounds(at: Place, { session }: SessionDefinition, records: re
     if (event.type !== 'message.assistant') continue;
     const name = roundName(event.turn, event.round);
     const recorded = rounds.get(name);
-    const same = recorded?.text === event.message && JSON.stringify(recorded.calls) === JSON.stringify(event.calls);
-    if (!same) at.findings.add('session_invalid', joined(folder, name), recorded === undefined ? 'missing' : 'calls');
+    const fault = recorded === undefined ? 'missing' : differing(recorded, event);
+    if (fault !== null) at.findings.add('session_invalid', joined(folder, name), fault);
   }
+  for (const { event, sequence } of records) {
+    if (event.type !== 'tool.requested') continue;
+    const { turn, round, index } = callPlace(event.callId);
+    const asked = rounds.get(roundName(turn, round))?.calls[index];
+    if (asked === undefined || asked.argsDigest === event.argsDigest) continue;
+    at.findings.add('session_invalid', joined(at.folder, `events/${recordName(sequence)}`), 'args_digest');
+  }
+}
+
+/** The field of an answer that the log tells otherwise. */
+function differing({ text, calls, usage, stop }: RoundRecord, told: SessionBodies['message.assistant']): string | null {
+  if (text !== told.message) return 'text';
+  if (JSON.stringify(calls) !== JSON.stringify(told.calls)) return 'calls';
+  if (usage.input !== told.inputTokens || usage.output !== told.outputTokens) return 'tokens';
+  return stop === told.stop ? null : 'stop';
 }
 
 /** What the policy of a session demands for one call. */

@@ -9,11 +9,12 @@ import { compareAnchors, type AnchorCheck, type AnchorReport } from './anchors';
 import { ChainDigests } from './chain-digests';
 import { Findings, type Finding } from './findings';
 import { compareHistories, type GivenHistory, type HistoryReport } from './histories';
-import type { LifecycleSummary } from './lifecycle';
 import { verifyLineage, type LineageReport } from './lineage';
+import { Mentions } from './mentions';
 import { CAPTURES, checkCaptures, checkRechecks } from './rechecks';
 import { looksLikeRun, verifyRun, type RunReport } from './run';
 import { readClaims, type ClaimOf } from './receipts';
+import { checkCalls } from './session-calls';
 import { joined, readRecord, type Entry, type JournalView } from './view';
 
 export interface VerifyOptions {
@@ -70,7 +71,7 @@ export async function verifyJournal(view: JournalView, options: VerifyOptions = 
   let journalId: string | null = null;
   let claimOf: ClaimOf | null = null;
   const runs: RunReport[] = [];
-  const lifecycles: LifecycleSummary[] = [];
+  const mentions = new Mentions();
   const chains = options.anchor === undefined ? null : new ChainDigests();
   let lineage: LineageReport | null = null;
   switch (kind) {
@@ -78,11 +79,15 @@ export async function verifyJournal(view: JournalView, options: VerifyOptions = 
       journalId = await verifyTop(view, findings, entries ?? []);
       claimOf = await readClaims(view, findings);
       for (const name of runNames(entries ?? [])) {
-        const whole = { journalId, claimOf, heard: (summary: LifecycleSummary) => void lifecycles.push(summary) };
-        runs.push(await verifyRun(view, findings, name, name, whole, chains));
+        runs.push(await verifyRun(view, findings, name, name, { journalId, claimOf, mentions }, chains));
       }
-      await checkRechecks(view, findings, journalId, lifecycles);
-      await checkCaptures(view, findings, lifecycles);
+      await checkRechecks(view, findings, journalId, mentions.lifecycles);
+      await checkCaptures(view, findings, mentions.lifecycles);
+      await checkCalls(findings, mentions, async ({ folder, runId }) => {
+        const anew = new Mentions();
+        await verifyRun(view, new Findings(false), folder, folder, { journalId, claimOf, mentions: anew });
+        return anew.calls.get(runId) ?? null;
+      });
       break;
     case 'run':
       runs.push(await verifyRun(view, findings, '', null, undefined, chains));
