@@ -116,7 +116,7 @@ export class CallMoves {
   }
 
   private groundOf(proof: string | null): FinishGround {
-    if (this.invocation?.status !== 'indeterminate') return 'result';
+    if (this.invocation?.status !== 'indeterminate') return proof === 'looked_up' ? 'looked_up' : 'result';
     return proof === 'attested' ? 'resolution' : proof === 'acked' ? 'late_result' : 'looked_up';
   }
 
