@@ -2,6 +2,7 @@
  * Erasing what a run was about. Invariant: only contents go, never an entry of the journal, so the chain verifies as before;
  * what is left of an erasure that was cut short leads to the rest of it.
  */
+import { schemaPath } from './activities/contents';
 import { Journal, lineageFolder } from './activities/journal';
 import { runKind } from './activities/run-kind';
 import { type ContentStore, StoreError, type Store } from './ports';
@@ -50,7 +51,8 @@ export async function eraseContents(
   const paths = await contentPaths(journal, (path) => readable(contents, path), runId);
   const rank = (path: string): number => ORDER.findIndex((folder) => path.startsWith(folder));
   const unnamed = await unnamedResults(journal, contents, runId, new Set(paths));
-  const inOrder = [...unnamed, ...[...paths].sort((a, b) => rank(a) - rank(b))];
+  const schema = (await readable(contents, schemaPath(runId))) === null ? [] : [schemaPath(runId)];
+  const inOrder = [...schema, ...unnamed, ...[...paths].sort((a, b) => rank(a) - rank(b))];
   for (const path of inOrder) await contents.delete(path);
   return { runId, paths: inOrder };
 }

@@ -12,6 +12,9 @@ import { Refusal } from '../rules/refusal';
 const encoder = new TextEncoder();
 const hex = (digest: string): string => digest.slice(digest.indexOf(':') + 1);
 
+/** Where the schema of a call stands. Nothing else leads there, so it is not part of an export. */
+export const schemaPath = (runId: string): string => `schemas/${runId}`;
+
 /** Puts that run at once: enough to share each flush of the folder. */
 const SIDE_BY_SIDE = 32;
 
@@ -96,6 +99,17 @@ export class Contents {
     const text = await this.text([`configurations/${hex(digest)}`], digest);
     if (text !== null) return JSON.parse(text) as unknown;
     throw new Refusal('content_missing', 'the configuration of a check is not in the worker’s content store', digest);
+  }
+
+  /** Keeps the schema that the arguments of a call were checked against, which is no secret; the first one counts. */
+  async keepSchema(runId: string, schema: Readonly<Record<string, unknown>>): Promise<void> {
+    await this.store.create(schemaPath(runId), encoder.encode(contentJson(schema, 'schema')));
+  }
+
+  /** Null of a call about which nobody was asked, and of every other plan. */
+  async schema(runId: string): Promise<unknown> {
+    const bytes = await this.read(schemaPath(runId));
+    return bytes === null ? null : (JSON.parse(decode(bytes)) as unknown);
   }
 
   /** Keeps which run a launch is; answers the one that was kept first. */

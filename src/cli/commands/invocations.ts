@@ -3,10 +3,10 @@
  * call is a signed resolution of its plan, handed over at the same door as every other.
  */
 import { Option } from 'commander';
+import { RESOLUTION_OF_CALL } from '../../rules/invocations/call-resolution';
 import { ledgerRows, type LedgerRow } from '../../rules/invocations/ledger';
 import { callPlace, isCallId } from '../../rules/invocations/names';
 import { CALL_RESOLUTIONS, type CallResolution, type InvocationStatus } from '../../rules/invocations/vocabulary';
-import type { Resolution } from '../../rules/receipts/claims';
 import { Refusal } from '../../rules/refusal';
 import type { Context, Register } from '../command';
 import { INVOCATION_EXITS } from '../exit-codes';
@@ -19,14 +19,6 @@ import { withAsked } from './approvals';
 import { named } from './sessions';
 
 const CALL = 'the id of a call, as <session>:<agent version>:<turn>:<round>:<index>';
-
-/** What a resolution of a call is to the plan that the call is. */
-const AS_PLANS: Record<CallResolution, Resolution> = {
-  mark_succeeded: 'mark_committed',
-  mark_failed: 'abort',
-  redispatch: 'mark_absent',
-  reobserve: 'reobserve',
-};
 
 interface ResolveOptions extends SigningOptions, Settings {
   readonly as: CallResolution;
@@ -93,7 +85,7 @@ async function resolved(context: Context, callId: string, options: ResolveOption
           ...bound,
           role: speakingRole(key, question, options.role),
           headDigest: question.headDigest,
-          resolution: AS_PLANS[as],
+          resolution: RESOLUTION_OF_CALL[as],
           actionIds: as === 'mark_succeeded' || as === 'redispatch' ? question.doubtful : [],
           externalId,
         }),

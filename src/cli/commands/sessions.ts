@@ -14,6 +14,7 @@ import { counted, table, type Answer } from '../output';
 import { connect, type Service } from '../service';
 import { readSession } from '../session-log';
 import { contentStore, hasContents, journalStore, withOptions, type Settings } from '../settings';
+import { timesOfEntry, wordsOfEntry } from '../timeline-row';
 
 const SESSION = 'the name of a session';
 
@@ -98,15 +99,9 @@ async function inspect(_context: Context, session: string, settings: Settings): 
   return { data, lines, exit: SESSION_EXITS[view.status] };
 }
 
-function entryRow({ at, type, callId, detail, queuedMs, executedMs, askedMs }: TimelineEntry): readonly string[] {
-  const took = [
-    ...(queuedMs === null ? [] : [`queued ${queuedMs} ms`]),
-    ...(executedMs === null ? [] : [`ran ${executedMs} ms`]),
-    ...(askedMs === null ? [] : [`asked for ${askedMs} ms`]),
-  ];
-  const said = ['tool', 'status', 'ground', 'error_code', 'code', 'decision', 'rule', 'worker_identity', 'stop'];
-  const words = said.flatMap((field) => (typeof detail[field] === 'string' ? [String(detail[field])] : []));
-  return [new Date(at).toISOString(), type, callId ?? '', words.join(' '), took.join(', ')];
+function entryRow(entry: TimelineEntry): readonly string[] {
+  const { at, type, callId } = entry;
+  return [new Date(at).toISOString(), type, callId ?? '', wordsOfEntry(entry), timesOfEntry(entry)];
 }
 
 async function attach(
