@@ -64,6 +64,7 @@ async function prepared(
   await engine.at?.('call_planned');
   if (plan === 'conflict') return { ...told, ...refused('call:conflict') };
   const terms = verdict.decision === 'allow' ? [] : verdict.terms;
+  if (terms.length > 0) await engine.contents.keepSchema(plan.runId, tool.inputSchema);
   if (terms.length > 0) await settleDemand(engine.journal, 1, demandOf(plan, terms.map(approvalRuleOf)));
   return { ...told, status: 'planned', plan: planToRecord(plan), terms: terms.map(termsToRecord) };
 }
