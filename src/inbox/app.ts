@@ -11,20 +11,19 @@ import { MAX_TOKEN_CHARACTERS } from '../rules/receipts/jws';
 import type { Assets } from './assets';
 import { HEADERS, denied } from './guard';
 import { allItems, type ItemSource, type Listed } from './items';
-import { hexOf, owedRechecks } from './items/rechecks';
 import { Live } from './live';
 import { frontPage } from './pages/front-page';
 import { messagePage } from './pages/layout';
-import { recheckPage } from './pages/recheck-page';
 import { ICON, STYLE } from './pages/style';
 import { Reception, fieldOf, sentence, type App, type Ctx, type Env, type ReceptionOptions } from './reception';
+import { addChecks } from './routes/checks';
 import { addPlans } from './routes/plans';
+import { addSessions } from './routes/sessions';
 import { addSignIn } from './routes/sign-in';
 import { OpenPages } from './tell';
 
 export interface InboxParts extends Omit<ReceptionOptions, 'origin'> {
   readonly service: Service;
-  readonly journal: Store | null;
   readonly contents: Store | null;
   readonly sources: readonly ItemSource[];
   readonly assets: Assets;
@@ -75,15 +74,12 @@ export function inboxApp(parts: InboxParts): App {
     // Waits are told in minutes.
     pages.tell(c, list, ({ value, fault }) => JSON.stringify([value, fault, Math.floor(Date.now() / 60_000)])),
   );
-  app.get('/rechecks/:intent', async (c) => {
-    const owed = journal === null ? [] : await owedRechecks(journal);
-    const one = owed.find(({ intentId }) => hexOf(intentId) === c.req.param('intent'));
-    return one === undefined ? c.notFound() : reception.show(c, recheckPage(one));
-  });
-  addPlans(app, reception, {
-    ...{ service, journal, contents, pages, live, patienceMs: PATIENCE_MS },
-    answered: () => list.forget(),
-  });
+  const common = { service, pages, live, patienceMs: PATIENCE_MS };
+  addPlans(app, reception, { ...common, journal, contents, answered: () => list.forget() });
+  if (journal !== null) {
+    addSessions(app, reception, { ...common, journal });
+    addChecks(app, reception, { ...common, journal });
+  }
 
   app.notFound((c) => {
     const page = messagePage('Nothing here', 'There is no such page, or no such run is known.', '/');

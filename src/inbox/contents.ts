@@ -31,7 +31,8 @@ export async function shownContents(
       });
     shown.push(...(await Promise.all(some)));
   }
-  return { state: 'shown', contents: shown };
+  const schema = plan.effects.length === 1 ? await told(() => contents.schema(plan.runId)) : null;
+  return { state: 'shown', contents: shown, schema };
 }
 
 /** What a store cannot say is told by its code. */

@@ -11,6 +11,8 @@ import { Journal } from '../activities/journal';
 import { StoreError, type Store } from '../ports';
 import { RecoveryError } from '../rules/recovery';
 import { Refusal } from '../rules/refusal';
+import { callOfPlan, type CallOfPlan } from '../rules/invocations/call-of-plan';
+import { carriedPlan, type CarriedPlan } from '../plan-of-execution';
 import type { GovernedPlan } from '../rules/plans/plan';
 import { isApproval, isResolution, type Decision } from '../rules/receipts/decision';
 import { decisionOf, receiptFromBytes } from '../rules/receipts/receipt-record';
@@ -31,6 +33,8 @@ export interface Said {
 export interface PlanLook {
   readonly runId: string;
   readonly plan: GovernedPlan;
+  /** The call of a session that it is. */
+  readonly call: CallOfPlan | null;
   /** Its own word. Null while no worker has answered for it. */
   readonly status: PlanStatus | null;
   /** No worker answers now: status and question are what was said last. */
@@ -53,19 +57,21 @@ export async function lookAt(
 ): Promise<PlanLook | null> {
   const handle = service.plans.getHandle(runId);
   const [carried, read] = await Promise.all([planOf(service, handle), readJournal(journal, runId)]);
-  const plan = read.plan ?? carried;
+  const plan = read.plan ?? carried?.plan ?? null;
   if (plan === null) return null;
   if (plan.runId !== runId) throw new Refusal('invalid_record', 'what is kept as this run is another run', 'run');
   // Of a run that the journal knows, an execution with another plan was refused.
-  const live = carried?.planDigest === plan.planDigest ? await statusAndQuestion(service, handle) : null;
+  const isCarried = carried?.plan.planDigest === plan.planDigest;
+  const live = isCarried ? await statusAndQuestion(service, handle) : null;
   const last = before?.plan.planDigest === plan.planDigest ? before : { status: null, question: null };
   const said = live ?? { status: last.status, question: last.question };
-  return { runId, plan, ...said, silent: carried !== null && live === null, ...read.told };
+  const call = callOfPlan(plan, isCarried ? carried.callId : null);
+  return { runId, plan, call, ...said, silent: carried !== null && live === null, ...read.told };
 }
 
-async function planOf(service: Service, handle: PlanHandle): Promise<GovernedPlan | null> {
+async function planOf({ client, soon }: Service, { workflowId }: PlanHandle): Promise<CarriedPlan | null> {
   try {
-    return await service.soon(() => handle.plan());
+    return await soon(() => carriedPlan(client, workflowId));
   } catch (fault) {
     if (fault instanceof WorkflowNotFoundError || fault instanceof Refusal) return null;
     throw fault;

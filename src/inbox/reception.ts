@@ -6,7 +6,7 @@ import { getConnInfo } from '@hono/node-server/conninfo';
 import type { Context, Hono } from 'hono';
 import { getCookie, setCookie } from 'hono/cookie';
 import { failureOf, type Failure } from '../cli/failure';
-import type { Reviewers } from '../ports';
+import type { Reviewers, Store } from '../ports';
 import type { Challenge } from './pages/sign-in-page';
 import { layout, messagePage, type Page, type Viewer } from './pages/layout';
 import type { IdentityProvider } from './oidc';
@@ -34,6 +34,7 @@ export interface ReceptionOptions {
   /** Whose keys may sign in. Null: nobody signs in by a key. */
   readonly reviewers: Reviewers | null;
   readonly provider: IdentityProvider | null;
+  readonly journal: Store | null;
   /** The address that sign-ins are for. */
   readonly origin: string;
 }
@@ -69,6 +70,7 @@ export class Reception {
       reviewer: c.var.reviewer,
       formToken: this.visitors.formToken(c.var.visit),
       instance: this.visitors.instance,
+      hasStories: this.options.journal !== null,
       canSignIn: this.options.reviewers !== null,
     };
   }

@@ -8,11 +8,9 @@
  * - a page whose plan has moved on says so, signs nothing, and is refused where it is sent all the same
  * - names and contents that hold markup are shown as text and run nothing
  * - a checkpoint that was changed, and a content that is not the plan's, are called so by the browser
- * - the worker, and the program itself, may be killed: nothing that is on the screen is gone for a moment, and when they are back, the page
- *   is what it would be, without anybody signing in again
  */
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
@@ -20,10 +18,10 @@ import { KeyFolder } from '../../src/adapters/reviewers';
 import type { PlanHandle, Question } from '../../src/client';
 import type { ApprovalRule } from '../../src/rules/receipts/approval-rule';
 import { publicEntry } from '../../src/rules/receipts/signing-key';
-import { builtProgram, startProgram } from '../cli/support';
+import { builtProgram } from '../cli/support';
 import { APPROVER, AUDITOR, approvalOf } from '../support/reviewers';
 import { useRig } from '../support/rig';
-import { temporalAddress } from '../support/temporal';
+import '../support/temporal';
 import { describeWith } from '../systems/available';
 import { startChromium } from '../systems/chromium';
 import { entry } from '../rules/receipts/support';
@@ -38,14 +36,6 @@ const TAKE_KEY = `(async () => {
   const { privateKey } = await done(database.transaction('keys').objectStore('keys').get('own'));
   return crypto.subtle.exportKey('pkcs8', privateKey).then(() => 'taken', () => 'kept');
 })()`;
-/** Notes, twenty times a second, whether something that was on the screen is gone. */
-const watchFor = (selectors: readonly string[]): string => `(() => {
-  globalThis.gone = [];
-  setInterval(() => {
-    for (const one of ${JSON.stringify(selectors)}) if (document.querySelector(one) === null) globalThis.gone.push(one);
-  }, 50);
-})()`;
-
 describeWith('Chromium', startChromium, ({ browser }) => {
   const rig = useRig();
 
@@ -273,72 +263,5 @@ describeWith('Chromium', startChromium, ({ browser }) => {
       await ann.page.getByText('✗ This is NOT what the plan’s digest covers.').waitFor();
       expect(await ann.page.getByText('✓ This is what the plan’s digest covers').count()).toBe(1);
     });
-  });
-
-  it('keeps what is on the screen while worker and program are killed', { timeout: 240_000 }, async () => {
-    const reviewers = new ReviewersFile(rig.folder);
-    const env = {
-      TEMPORAL_ADDRESS: temporalAddress(),
-      COUNTERSIGN_JOURNAL: path.join(rig.folder, 'journal'),
-      COUNTERSIGN_CONTENTS: path.join(rig.folder, 'contents'),
-      COUNTERSIGN_REVIEWERS: reviewers.file,
-    };
-    mkdirSync(env.COUNTERSIGN_CONTENTS);
-    const program = builtProgram();
-    let running = startProgram(program, ['inbox', '--port', '0'], env);
-    await running.shown('inbox of namespace');
-    const listening = /http:\/\/127\.0\.0\.1:([0-9]+)/;
-    const restart = async (port: string): Promise<void> => {
-      running = startProgram(program, ['inbox', '--port', port], env);
-      await running.shown('inbox of namespace');
-    };
-    rig.atEnd(async () => {
-      running.child.kill('SIGKILL');
-      await running.ended;
-    });
-    const [origin = '', port = ''] = listening.exec(running.output()) ?? [];
-    const ann = await person(browser, origin, reviewers, 'ann', [APPROVER]);
-    const workers = [await worker(reviewers, TWO)];
-    const handle = await waiting(['lookup']);
-    const list = await ann.context.newPage();
-    await list.goto(origin);
-    await list.locator(`#item-${handle.runId}`).waitFor();
-    await ann.page.goto(`${origin}/runs/${handle.runId}`);
-    await ann.page.getByText('This browser verified its one checkpoint').waitFor();
-    await list.evaluate(watchFor([`#item-${handle.runId} a`]));
-    const shown = ['#asked li', '#effect-0 .not_sent', 'pre.content', '#chain-verdict.verified', 'svg.chain g.valid'];
-    await ann.page.evaluate(watchFor([...shown, '#own-answer']));
-    const whole = async (): Promise<void> => {
-      expect(await list.locator(`#item-${handle.runId}`).count()).toBe(1);
-      expect(await ann.page.locator('#asked').innerText()).toContain(`2 of ${APPROVER}`);
-      expect(await ann.page.locator('#effect-0').innerText()).toContain('not sent');
-      expect(await ann.page.locator('pre.content').innerText()).toContain('amount');
-      expect(await ann.page.getByText('This browser verified its one checkpoint').count()).toBe(1);
-    };
-
-    await workers[0]?.stop();
-    await ann.page.getByText('No worker answers for this plan now.').waitFor();
-    await whole();
-    await worker(reviewers, TWO);
-    await ann.page.getByText('No worker answers for this plan now.').waitFor({ state: 'hidden' });
-    await whole();
-
-    running.child.kill('SIGKILL');
-    await running.ended;
-    await ann.page.locator('#connection').getByText('The inbox does not answer.').waitFor();
-    await whole();
-    await restart(port);
-    for (const page of [list, ann.page]) await page.locator('#connection').waitFor({ state: 'hidden' });
-    await whole();
-    for (const page of [list, ann.page]) expect(await page.evaluate('globalThis.gone')).toEqual([]);
-    // And it is live again, without a new sign-in by hand.
-    reviewers.add(entry('bob', [AUDITOR]));
-    await handle.approve(approvalOf((await handle.approvals()) as Question, 'bob', { role: AUDITOR }));
-    await ann.page.locator('#asked').getByText('approve by key key-bob').waitFor();
-    await answer(ann.page, 'Approve');
-    await handle.result();
-    await list.locator(`#item-${handle.runId}`).waitFor({ state: 'detached' });
-    expect(rig.writes).toBe(1);
-    await ann.context.close();
   });
 });

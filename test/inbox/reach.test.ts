@@ -7,10 +7,7 @@
  * - a plan is found, looked at, approved and left with a keyboard alone
  * - at 400 pixels nothing is cut off; axe finds nothing on any page, in light and in dark
  */
-import { mkdirSync } from 'node:fs';
-import path from 'node:path';
 import type { Client } from '@temporalio/client';
-import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import type { PlanHandle, Question } from '../../src/client';
 import { effectRecords, planToRecord } from '../../src/rules/plans/plan';
@@ -21,36 +18,8 @@ import { useRig } from '../support/rig';
 import { connectTemporal } from '../support/temporal';
 import { describeWith } from '../systems/available';
 import { startChromium } from '../systems/chromium';
+import { cutOff, faultsByAxe, picture, tabTo } from './page-checks';
 import { ReviewersFile, connected, openInbox, pageScript, person } from './support';
-
-const AXE = require.resolve('axe-core/axe.min.js');
-/** Where pictures of the pages go, when they are wanted. */
-const PICTURES = process.env['COUNTERSIGN_PICTURES'];
-
-/** What reaches past the right edge, but for what scrolls by itself and what is there for screen readers only. */
-const CUT_OFF = `[...document.querySelectorAll('body *')]
-  .filter((one) => one.closest('.scrolls, .skip, .hidden') === null && one.getBoundingClientRect().right > innerWidth + 1)
-  .map((one) => one.outerHTML.slice(0, 80))
-  .concat(document.documentElement.scrollWidth > innerWidth ? ['the page scrolls sideways'] : [])`;
-
-async function picture(page: Page, name: string): Promise<void> {
-  if (PICTURES === undefined) return;
-  mkdirSync(PICTURES, { recursive: true });
-  await page.screenshot({ path: path.join(PICTURES, `${name}.png`) });
-}
-
-/** What axe finds by all of its rules. */
-async function faultsByAxe(page: Page): Promise<readonly string[]> {
-  // As an extension would, past the policy of the page.
-  const session = await page.context().newCDPSession(page);
-  await session.send('Page.setBypassCSP', { enabled: true });
-  await page.reload();
-  await page.waitForLoadState('load');
-  await page.addScriptTag({ path: AXE });
-  const { violations } = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>('axe.run()');
-  await session.send('Page.setBypassCSP', { enabled: false });
-  return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`);
-}
 
 describeWith('Chromium', startChromium, ({ browser }) => {
   const rig = useRig();
@@ -156,17 +125,9 @@ describeWith('Chromium', startChromium, ({ browser }) => {
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'workflow:example.org/discharge' }).waitFor();
     await page.getByText('This browser verified').waitFor();
-    const tabTo = async (id: string): Promise<void> => {
-      for (let presses = 0; presses < 60; presses += 1) {
-        await page.keyboard.press('Tab');
-        const at = await page.evaluate('document.activeElement.id || document.activeElement.getAttribute("value")');
-        if (at === id) return;
-      }
-      throw new Error(`no Tab leads to ${id}`);
-    };
-    await tabTo('approve');
+    await tabTo(page, 'approve');
     await page.keyboard.press('Space');
-    await tabTo('sign-and-send');
+    await tabTo(page, 'sign-and-send');
     await page.keyboard.press('Enter');
     await handle.result();
     await page.locator('#answer-state').getByText('Handed over.').waitFor();
@@ -204,8 +165,7 @@ describeWith('Chromium', startChromium, ({ browser }) => {
           await picture(page, `chain-${colorScheme}`);
         }
         await page.setViewportSize({ width: 400, height: 800 });
-        const wider = await page.evaluate<readonly string[]>(CUT_OFF);
-        expect([name, wider]).toEqual([name, []]);
+        expect([name, await cutOff(page)]).toEqual([name, []]);
         expect([name, await faultsByAxe(page)]).toEqual([name, []]);
         await picture(page, `${name}-${colorScheme}-small`);
       }

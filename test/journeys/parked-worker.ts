@@ -1,11 +1,12 @@
 /**
- * The worker of `parked-plans.test.ts`, a process of its own. Invariant: asked for its status, it answers one JSON line with what it
+ * A worker of plans that wait for people, a process of its own. Invariant: asked for its status, it answers one JSON line with what it
  * holds at that moment, after its garbage is collected.
  */
 import { createInterface } from 'node:readline';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
+import { reviewersFromFile } from '../../src/adapters/reviewers';
 import { fileStore } from '../../src/adapters/stores';
 import { CountersignPlugin } from '../../src/plugin';
 import { countingSink } from '../../src/testing/counting-sink';
@@ -19,6 +20,8 @@ export interface ParkedWorkerOrders {
   readonly contents: string;
   readonly sinks: string;
   readonly keptInMemory: number;
+  /** File of the reviewers' keys. @default those of tests */
+  readonly reviewers?: string;
 }
 
 export interface ParkedWorkerStatus {
@@ -46,7 +49,7 @@ async function main(orders: ParkedWorkerOrders): Promise<void> {
         store: fileStore(orders.journal),
         contents: fileStore(orders.contents),
         effects: [{ toolId: TOOL_ID, sink }],
-        reviewers: new TestReviewers(),
+        reviewers: orders.reviewers === undefined ? new TestReviewers() : reviewersFromFile(orders.reviewers),
         policy: () => ({ approvals: 1 }),
       }),
     ],

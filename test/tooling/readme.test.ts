@@ -92,8 +92,11 @@ const ANCHORS = [
 ].map((what) => `npx countersign ${what}`);
 const INBOX = {
   'npx countersign inbox --journal /var/lib/countersign/journal --reviewers /var/lib/countersign/reviewers.json':
-    "['inbox', '--port'",
-  'npx countersign keys sign laptop statement.json': "'keys', 'sign', 'laptop'",
+    { file: 'test/inbox/kills.test.ts', text: "['inbox', '--port'" },
+  'npx countersign keys sign laptop statement.json': {
+    file: 'test/inbox/chromium.test.ts',
+    text: "'keys', 'sign', 'laptop'",
+  },
 };
 const INSTALL = README.split('\n').find((line) => line.startsWith('npm install ')) ?? '';
 /** These pages are run from their first block to their last. */
@@ -147,9 +150,7 @@ const COMMANDS: Readonly<Record<string, How>> = {
     }),
   ),
   [INSTALL]: { here: 'the packages to install' },
-  ...Object.fromEntries(
-    Object.entries(INBOX).map(([line, text]) => [line, { file: 'test/inbox/chromium.test.ts', text }]),
-  ),
+  ...INBOX,
   ...Object.fromEntries(KEYS.map((line) => [line, { file: 'test/cli/keys.test.ts', text: "'docs/receipts.md'" }])),
   ...Object.fromEntries([INIT, ...RUN, ...UPDATES].map((line) => [line, { here: 'a plan in a file' }])),
   ...Object.fromEntries(

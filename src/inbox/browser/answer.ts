@@ -140,6 +140,10 @@ function showFields(form: HTMLFormElement): void {
   const decision = String(filled.get('decision') ?? '');
   doubtful.hidden = !MARKS.has(decision);
   partOf('external').hidden = decision !== 'mark_committed' || filled.getAll('action').length !== 1;
+  const twice = byId('twice');
+  if (twice === null) return;
+  twice.hidden = decision !== 'mark_absent';
+  for (const input of twice.querySelectorAll('input')) input.required = !twice.hidden;
 }
 
 function showStale(place: HTMLElement): void {

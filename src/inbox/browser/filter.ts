@@ -40,7 +40,7 @@ export function filterItems(live: LivePage): void {
 }
 
 function step(rows: HTMLElement, by: 1 | -1): void {
-  const links = [...rows.querySelectorAll<HTMLElement>('tr:not([hidden]) a')];
+  const links = [...rows.querySelectorAll<HTMLElement>('tr:not([hidden]) th > a')];
   const at = links.indexOf(document.activeElement as HTMLElement);
   const next = at < 0 ? (by > 0 ? 0 : links.length - 1) : Math.min(links.length - 1, Math.max(0, at + by));
   links[next]?.focus();

@@ -4,6 +4,7 @@ import { showChain } from './chain';
 import { checkContents } from './contents';
 import { filterItems } from './filter';
 import { keepLive } from './live';
+import { showLog } from './record-log';
 import { signInWithOwnKey, staySignedIn } from './sign-in';
 
 document.documentElement.classList.add('scripted');
@@ -12,5 +13,6 @@ filterItems(live);
 staySignedIn(live);
 checkContents();
 void showChain(live);
+void showLog(live);
 void signInWithOwnKey();
 void answerWithOwnKey(live);

@@ -6,13 +6,13 @@ import type { Service } from '../../cli/service';
 import type { Store } from '../../ports';
 import { byRisk, type ItemSource, type Listed } from './item';
 import { planItems } from './plans';
-import { recheckItems } from './rechecks';
+import { verificationItems } from './verification';
 
 export { ITEM_KINDS, KIND_TITLES, type Item, type ItemKind, type ItemSource, type Listed } from './item';
 
 /** Every source that this version knows. */
 export function itemSources(service: Service, journal: Store | null): readonly ItemSource[] {
-  return [planItems(service), ...(journal === null ? [] : [recheckItems(journal)])];
+  return [planItems(service), ...(journal === null ? [] : [verificationItems(service, journal)])];
 }
 
 export async function allItems(sources: readonly ItemSource[], limit: number): Promise<Listed> {

@@ -2,10 +2,12 @@
  * One thing that waits for a person, as the front page lists it. Invariant: it holds names, codes and counts, never contents, and leads
  * to where a person decides; nothing is decided or started from the list.
  */
-export const ITEM_KINDS = ['review', 'approval', 'recheck'] as const;
+export const ITEM_KINDS = ['call', 'review', 'approval', 'recheck'] as const;
 export type ItemKind = (typeof ITEM_KINDS)[number];
 
+/** `call`: one call of a session, of which nobody knows what became. */
 export const KIND_TITLES: Record<ItemKind, string> = {
+  call: 'Indeterminate call',
   review: 'Review',
   approval: 'Approval',
   recheck: 'Recheck',
@@ -19,6 +21,8 @@ export interface Item {
   readonly name: string | null;
   /** The page, of this inbox, where it is decided. */
   readonly href: string;
+  /** The session that it is a call of; null of everything else. */
+  readonly session: string | null;
   /** Why it waits: a code. */
   readonly reason: string;
   /** What people are asked for, in a line. */

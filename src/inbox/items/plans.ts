@@ -1,13 +1,15 @@
 /**
- * The plans of a namespace that wait for a person: approvals, and reviews of what could not be proved. Invariant: it reads the list of
- * executions and their memos only, so no worker is needed, and a plan that nobody carries on is listed all the same.
+ * The plans of a namespace that wait for a person, calls of sessions among them: approvals, and reviews of what could not be proved.
+ * Invariant: it reads the list of executions and their memos only, so no worker is needed, and a plan that nobody carries on is listed
+ * all the same.
  */
-import { defaultPayloadConverter } from '@temporalio/common';
-import type { temporal } from '@temporalio/proto';
 import type { ParkReason } from '../../activities/contract';
 import { isParkReason } from '../../cli/follow';
 import type { Service } from '../../cli/service';
-import { planOfExecution } from '../../plan-of-execution';
+import { carriedPlan } from '../../plan-of-execution';
+import { callOfPlan } from '../../rules/invocations/call-of-plan';
+import { sessionOfWorkflow } from '../../rules/invocations/names';
+import { executions, memoOf, textOf, type Execution } from './executions';
 import type { Item, ItemKind, ItemSource, Listed } from './item';
 
 /** What kind of item a reason makes, and how bad it is to leave it. Something may have happened twice, or not at all: that is worst. */
@@ -26,16 +28,13 @@ const REASONS: Record<ParkReason, { readonly kind: ItemKind; readonly risk: numb
   content_missing: { kind: 'review', risk: 20 },
   no_adapter: { kind: 'review', risk: 20 },
 };
+/** Reasons that leave a call of a session indeterminate. */
+const INDETERMINATE: ReadonlySet<string> = new Set<ParkReason>(['effect_mismatch', 'ambiguous_effect']);
 /** Of a reason that a newer worker wrote. */
 const UNKNOWN_REASON = { kind: 'review', risk: 100 } as const;
 
 const QUERY = "WorkflowType = 'governedPlan' AND ExecutionStatus = 'Running'";
 const CARRIER = /^countersign\/(run_[0-9a-f]{32})$/;
-const PAGE = 500;
-/** Longest texts of a memo that are shown. */
-const LONGEST = 300;
-
-type Execution = temporal.api.workflow.v1.IWorkflowExecutionInfo;
 
 export function planItems(service: Service): ItemSource {
   const names = new PlanNames(service);
@@ -50,40 +49,31 @@ export function planItems(service: Service): ItemSource {
   };
 }
 
-async function waiting({ client, soon }: Service, limit: number): Promise<Listed> {
-  const { workflowService, options } = client;
+async function waiting(service: Service, limit: number): Promise<Listed> {
   const items: Item[] = [];
-  let nextPageToken: Uint8Array | undefined;
-  do {
-    const page = {
-      namespace: options.namespace,
-      query: QUERY,
-      pageSize: PAGE,
-      ...(nextPageToken === undefined ? {} : { nextPageToken }),
-    };
-    const answer = await soon(() => workflowService.listWorkflowExecutions(page));
-    for (const execution of answer.executions ?? []) {
-      const item = itemOf(execution);
-      if (item !== null) items.push(item);
-    }
-    nextPageToken = answer.nextPageToken?.length ? answer.nextPageToken : undefined;
-  } while (nextPageToken !== undefined && items.length <= limit);
+  for await (const execution of executions(service, QUERY)) {
+    const item = itemOf(execution);
+    if (item !== null) items.push(item);
+    if (items.length > limit) break;
+  }
   return { items: items.slice(0, limit), more: items.length > limit };
 }
 
 /** Null of a plan that waits for nobody. */
 function itemOf(execution: Execution): Item | null {
   const runId = CARRIER.exec(execution.execution?.workflowId ?? '')?.[1];
-  const memo = memoOf(execution);
+  const memo = memoOf(execution, 'countersign');
   if (runId === undefined || memo['state'] !== 'parked') return null;
   const reason = textOf(memo['reason']) ?? 'unknown';
   const { kind, risk } = isParkReason(reason as ParkReason) ? REASONS[reason as ParkReason] : UNKNOWN_REASON;
   const since = memo['parked_at'];
+  const session = sessionOfWorkflow(execution.parentExecution?.workflowId ?? '');
   return {
     id: runId,
-    kind,
+    kind: session !== null && INDETERMINATE.has(reason) ? 'call' : kind,
     name: null,
     href: `/runs/${runId}`,
+    session,
     reason,
     asks: textOf(memo['asks']),
     progress: textOf(memo['committed']),
@@ -92,22 +82,7 @@ function itemOf(execution: Execution): Item | null {
   };
 }
 
-function memoOf(execution: Execution): Readonly<Record<string, unknown>> {
-  const payload = execution.memo?.fields?.['countersign'];
-  if (payload == null) return {};
-  try {
-    const memo: unknown = defaultPayloadConverter.fromPayload(payload);
-    return typeof memo === 'object' && memo !== null ? (memo as Record<string, unknown>) : {};
-  } catch {
-    return {}; // written by a codec that is not known here
-  }
-}
-
-function textOf(value: unknown): string | null {
-  return typeof value === 'string' ? value.slice(0, LONGEST) : null;
-}
-
-/** What plans are called, as the first event of their history says. A plan never changes, so each is asked once. */
+/** What plans and calls are called, as the first event of their history says. It never changes, so each is asked once. */
 class PlanNames {
   private readonly known = new Map<string, string | null>();
   private readonly asking = new Map<string, Promise<void>>();
@@ -128,8 +103,9 @@ class PlanNames {
     if (this.known.size >= MOST_NAMES) this.known.clear();
     const { client, soon } = this.service;
     try {
-      const { workflowId } = await soon(() => planOfExecution(client, `countersign/${runId}`));
-      this.known.set(runId, workflowId);
+      const { plan, callId } = await soon(() => carriedPlan(client, `countersign/${runId}`));
+      const call = callOfPlan(plan, callId);
+      this.known.set(runId, call === null ? plan.workflowId : call.queue);
     } catch {
       this.known.set(runId, null);
     }

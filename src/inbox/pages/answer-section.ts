@@ -6,7 +6,7 @@ import type { Question } from '../../client';
 import type { PlanLook } from '../plan-look';
 import type { Viewer } from './layout';
 import { html, NOTHING, type Html } from './template';
-import { RESOLUTION_WORDS } from './words';
+import { waysOn } from './ways-on';
 
 /** What the script needs to make a statement, of what the page shows. */
 export function questionForScript(question: Question): string {
@@ -28,9 +28,10 @@ export function questionForScript(question: Question): string {
   });
 }
 
-export function answerSection({ question, status, runId, plan }: PlanLook, { formToken }: Viewer): Html {
+export function answerSection(look: PlanLook, { formToken }: Viewer): Html {
+  const { question, status, runId, plan, call } = look;
   if (question === null) return html`<div id="answer" data-head="${status === null ? 'unknown' : 'none'}"></div>`;
-  const { asksApproval, resolutions, headDigest, doubtful } = question;
+  const { asksApproval, headDigest, doubtful } = question;
   const effects = plan.effects.map(({ actionId, toolId }, ordinal) => ({ actionId, toolId, ordinal }));
   const inDoubt = effects.filter(({ actionId }) => doubtful.includes(actionId));
   return html`<section
@@ -50,10 +51,10 @@ export function answerSection({ question, status, runId, plan }: PlanLook, { for
         <p id="own-key-state" role="status">Looking for a key …</p>
         <div class="choices" role="radiogroup" aria-label="Decision">
           ${asksApproval ? choice('approve', 'Approve') : ''}
-          ${asksApproval ? choice('reject', 'Reject: end the plan') : ''}
-          ${resolutions.map((resolution) => choice(resolution, RESOLUTION_WORDS[resolution]))}
+          ${asksApproval ? choice('reject', call === null ? 'Reject: end the plan' : 'Reject: the call is not made') : ''}
+          ${waysOn(look).map(({ resolution, words }) => choice(resolution, words))}
         </div>
-        ${inDoubt.length === 0 ? NOTHING : doubtFields(inDoubt)}
+        ${inDoubt.length === 0 ? NOTHING : doubtFields(inDoubt, call !== null)}
         <p>
           <label for="role">In the role</label>
           <select id="role" name="role"></select>
@@ -109,13 +110,26 @@ function choice(value: string, label: string): Html {
   return html`<label class="choice"><input type="radio" name="decision" value="${value}" required /> ${label}</label>`;
 }
 
+/** A call is one effect: there is nothing to choose among, and sent again it may be done twice. */
 function doubtFields(
   effects: readonly { readonly actionId: string; readonly toolId: string; readonly ordinal: number }[],
+  isCall: boolean,
 ): Html {
+  const checked = isCall ? html`checked` : '';
   return html`<div id="doubtful" hidden>
-    <div role="group" aria-label="Effects that you speak of">
-      ${effects.map(({ actionId, toolId, ordinal }) => html`<label class="choice"><input type="checkbox" name="action" value="${actionId}" /> ${ordinal}: ${toolId}</label>`)}
+    <div role="group" aria-label="Effects that you speak of" ${isCall ? html`hidden` : ''}>
+      ${effects.map(({ actionId, toolId, ordinal }) => html`<label class="choice"><input type="checkbox" name="action" value="${actionId}" ${checked} /> ${ordinal}: ${toolId}</label>`)}
     </div>
+    ${
+      isCall
+        ? html`<p id="twice" hidden>
+            <label class="choice"
+              ><input type="checkbox" name="may_run_twice" /> I know that it may have happened, and may then happen
+              twice</label
+            >
+          </p>`
+        : ''
+    }
     <p id="external" hidden>
       <label for="external-id">What its sink calls it, if you know</label>
       <input id="external-id" name="external_id" maxlength="512" autocomplete="off" spellcheck="false" />

@@ -4,6 +4,7 @@
  */
 import type { PlanLook } from '../plan-look';
 import { effectRecords } from '../../rules/plans/plan';
+import { argumentsTable } from './arguments-table';
 import { html, type Html } from './template';
 import { DOUBT_WORDS, PROOF_WORDS, wordsFor } from './words';
 
@@ -12,8 +13,8 @@ export type ShownContent = { readonly salt: string; readonly operation: unknown 
 
 export type ShownContents =
   | { readonly state: 'signed_out' | 'no_store' }
-  /** In the order of the effects. */
-  | { readonly state: 'shown'; readonly contents: readonly ShownContent[] };
+  /** In the order of the effects. `schema`: of a call, what its arguments were checked against. */
+  | { readonly state: 'shown'; readonly contents: readonly ShownContent[]; readonly schema: unknown };
 
 export function effectCards(look: PlanLook, contents: ShownContents): Html {
   const keys = effectRecords(look.plan).map(({ idempotencyKey }) => idempotencyKey);
@@ -23,6 +24,7 @@ export function effectCards(look: PlanLook, contents: ShownContents): Html {
       return html`<li class="card">
         <h3>${effect.toolId}</h3>
         <div id="effect-${ordinal}" data-part>${stateOf(look, ordinal)}</div>
+        ${contents.state !== 'shown' || content === undefined || 'missing' in content ? '' : argumentsTable(contents.schema, content.operation, ordinal)}
         ${content === undefined ? '' : contentOf(content, ordinal, effect)}
         <details>
           <summary>Digests and keys</summary>

@@ -3,10 +3,10 @@ import { ITEM_KINDS, KIND_TITLES, type Item, type Listed } from '../items';
 import type { Seen } from '../live';
 import { ago, moment, type Page } from './layout';
 import { html, type Html } from './template';
-import { OBLIGATION_WORDS, REASON_WORDS, wordsFor } from './words';
+import { LAUNCH_WORDS, OBLIGATION_WORDS, REASON_WORDS, wordsFor } from './words';
 
 /** Of every kind of item: their codes differ. */
-const WHY = { ...REASON_WORDS, ...OBLIGATION_WORDS };
+const WHY = { ...REASON_WORDS, ...OBLIGATION_WORDS, ...LAUNCH_WORDS };
 
 export function frontPage({ value, at, fault }: Seen<Listed>, namespace: string): Page {
   const { items, more } = value;
@@ -60,10 +60,14 @@ export function frontPage({ value, at, fault }: Seen<Listed>, namespace: string)
   };
 }
 
-function row({ id, kind, name, href, reason, asks, progress, since }: Item, now: number): Html {
+function row({ id, kind, name, href, session, reason, asks, progress, since }: Item, now: number): Html {
   return html`<tr id="item-${id}">
     <td data-label="What"><span class="kind ${kind}">${KIND_TITLES[kind]}</span></td>
-    <th scope="row" data-label="Plan"><a href="${href}">${name ?? id}</a> <code class="small">${id}</code></th>
+    <th scope="row" data-label="Plan">
+      <a href="${href}">${name ?? id}</a>
+      <code class="small">${id}</code>
+      ${session === null ? '' : html`<span class="small">of session <a href="/sessions/${session}">${session}</a></span>`}
+    </th>
     <td data-label="Why">${wordsFor(WHY, reason)}</td>
     <td data-label="Asked for">${asks}</td>
     <td data-label="Done">${progress}</td>

@@ -11,6 +11,8 @@ export interface Viewer {
   readonly formToken: string;
   /** The process that answers. */
   readonly instance: string;
+  /** Whether there is a journal that tells of sessions and of verification runs. */
+  readonly hasStories: boolean;
   /** Whether reviewers can sign in here at all. */
   readonly canSignIn: boolean;
 }
@@ -23,6 +25,7 @@ export interface Page {
 }
 
 export function layout({ title, main, live }: Page, viewer: Viewer): Html {
+  const { hasStories } = viewer;
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -40,6 +43,7 @@ export function layout({ title, main, live }: Page, viewer: Viewer): Html {
         <a class="skip" href="#main">To the content</a>
         <header>
           <a class="home" href="/">Countersign inbox</a>
+          ${hasStories ? html`<nav aria-label="All"><a href="/sessions">Sessions</a> <a href="/checks">Runs of checks</a></nav>` : ''}
           <span id="who" class="who" data-part>${whoLine(viewer)}</span>
         </header>
         <p id="connection" class="notice" role="status" hidden></p>

@@ -9,16 +9,19 @@ import type { Seen } from '../live';
 import { answerSection } from './answer-section';
 import { effectCards, type ShownContents } from './effect-cards';
 import { moment, type Page, type Viewer } from './layout';
+import { faultNote } from './notes';
 import { html, NOTHING, type Html } from './template';
-import { PHASE_WORDS, REASON_WORDS, RESOLUTION_WORDS, wordsFor } from './words';
+import { waysOn } from './ways-on';
+import { PHASE_WORDS, REASON_WORDS, wordsFor } from './words';
 
 export function planPage(seen: Seen<PlanLook>, viewer: Viewer, contents: ShownContents): Page {
   const look = seen.value;
-  const { plan, runId } = look;
+  const { call, plan, runId } = look;
   return {
-    title: plan.workflowId,
+    title: call === null ? plan.workflowId : `${call.queue} of session ${call.session}`,
     live: `/runs/${runId}/live`,
-    main: html`<h1>${plan.workflowId}</h1>
+    main: html`<h1>${call === null ? plan.workflowId : call.queue}</h1>
+      ${call === null ? '' : html`<p>Call <code>${call.callId}</code> of session <a href="/sessions/${call.session}">${call.session}</a></p>`}
       <section id="state" data-part aria-label="State">${stateOf(seen)}</section>
       <section aria-labelledby="asked-title">
         <h2 id="asked-title">What is asked</h2>
@@ -47,7 +50,7 @@ function stateOf({ value: look, at, fault }: Seen<PlanLook>): Html {
   const { status, silent, written, plan, runId } = look;
   const head = status?.head ?? written?.head ?? null;
   const phase = status?.phase ?? written?.phase ?? null;
-  return html`${fault === null ? '' : html`<p class="notice">${fault} This is what was known at ${moment(at)}.</p>`}
+  return html`${faultNote(fault, at)}
     ${silent ? html`<p class="notice">No worker answers for this plan now. ${status === null ? 'What follows is what its history and its journal say.' : 'What follows is what was said last.'}</p>` : ''}
     <p class="lead">
       <strong
@@ -75,11 +78,13 @@ function reasonOf(reason: NonNullable<NonNullable<PlanLook['status']>['reason']>
   return isParkReason(reason) ? wordsFor(REASON_WORDS, reason) : `(${reason})`;
 }
 
-function askedOf({ plan, question, status }: PlanLook): Html {
+function askedOf(look: PlanLook): Html {
+  const { plan, question, status } = look;
   if (question === null) {
     return status === null ? html`<p>It cannot be asked now.</p>` : html`<p>Nothing is asked of anybody.</p>`;
   }
-  const { rules, asksApproval, resolutions, deadlineMs, requesters, have } = question;
+  const { rules, asksApproval, deadlineMs, requesters, have } = question;
+  const ways = waysOn(look);
   return html`${
       asksApproval
         ? html`<p>Approvals:</p>
@@ -88,7 +93,7 @@ function askedOf({ plan, question, status }: PlanLook): Html {
             </ul>`
         : ''
     }
-    ${resolutions.length === 0 ? '' : html`<p>Possible resolutions: ${resolutions.map((one) => RESOLUTION_WORDS[one].toLowerCase()).join('; ')}.</p>`}
+    ${ways.length === 0 ? '' : html`<p>Possible resolutions: ${ways.map(({ words }) => words.toLowerCase()).join('; ')}.</p>`}
     ${deadlineMs === null ? '' : html`<p>Something follows in ${Math.ceil(deadlineMs / 60_000)} min if nobody answers.</p>`}
     <p>Who asked: ${requesterOf(plan.requester, requesters)}.</p>
     ${

@@ -16,7 +16,9 @@ export function recheckPage({ intentId, state, sittingId, pending, proposals, co
         <dt>Intent</dt>
         <dd><code>${intentId}</code></dd>
         <dt>Run that it rechecks</dt>
-        <dd><code>${runIdOf(source.digest)}</code></dd>
+        <dd>
+          <a href="/checks/${runIdOf(source.digest)}"><code>${runIdOf(source.digest)}</code></a>
+        </dd>
         <dt>Sitting</dt>
         <dd><code>${sittingId}</code>, ${moment(committedAt)}</dd>
         <dt>Document</dt>

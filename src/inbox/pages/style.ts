@@ -27,6 +27,7 @@ a { color: var(--link); }
 a:focus-visible, button:focus-visible, input:focus-visible, select:focus-visible, textarea:focus-visible, summary:focus-visible, [tabindex]:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
 code, pre, textarea { font-family: ui-monospace, "DejaVu Sans Mono", monospace; font-size: .875rem; }
 .home { font-weight: 700; text-decoration: none; color: var(--text); }
+header nav { display: flex; gap: 1rem; margin-right: auto; }
 .who { display: flex; gap: .75rem; align-items: center; flex-wrap: wrap; }
 .who form { margin: 0; }
 .skip { position: absolute; left: -99rem; }
@@ -57,6 +58,9 @@ table.items { width: 100%; border-collapse: collapse; }
 table.items th, table.items td { text-align: left; vertical-align: top; padding: .45rem .6rem; border-bottom: 1px solid var(--line); }
 table.items thead th, table.items td:first-child, table.items td:nth-last-child(-n+2) { white-space: nowrap; }
 table.items tbody th { width: 23rem; }
+table.items.story tbody th { width: auto; }
+table.items.story td { white-space: normal; }
+table.items caption { text-align: left; color: var(--soft); font-size: .875rem; }
 table.items thead th { color: var(--soft); font-size: .875rem; font-weight: 600; }
 table.items tbody th { font-weight: 600; }
 table.items tbody th code { display: block; font-weight: 400; }
@@ -67,6 +71,7 @@ table.items tr:focus-within { background: var(--card); }
 .kind.approval, .state.not_sent, .state.pending { color: var(--link); }
 .kind.recheck, .state.unknown { color: var(--warn); }
 .state.committed { color: var(--good); }
+.state.failed, .kind.call { color: var(--bad); }
 .card { background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: .8rem 1rem; margin: .7rem 0; }
 ol.cards { list-style: none; padding: 0; margin: 0; }
 .facts { display: grid; grid-template-columns: max-content 1fr; gap: .2rem .9rem; margin: .5rem 0; }

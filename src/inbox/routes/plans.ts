@@ -6,7 +6,8 @@ import { isRunId } from '../../rules/recovery';
 import { handOver } from '../answer';
 import { shownContents } from '../contents';
 import { runEntriesText } from '../entries';
-import { Live, type LiveOptions } from '../live';
+import type { LiveOptions } from '../live';
+import { Looks } from '../looks';
 import { messagePage } from '../pages/layout';
 import { planPage } from '../pages/plan-page';
 import { lookAt, type PlanLook } from '../plan-look';
@@ -28,7 +29,7 @@ export interface PlanRoutes {
 export function addPlans(app: App, reception: Reception, options: PlanRoutes): void {
   const { service, journal, pages, patienceMs } = options;
   const contents = options.contents === null ? null : new Contents(options.contents);
-  const looks = new Looks((runId, before) => lookAt(service, journal, runId, before), options.live);
+  const looks = new Looks<PlanLook>((runId, before) => lookAt(service, journal, runId, before), options.live);
 
   app.use('/runs/:run/*', async (c, next) => {
     if (!isRunId(c.req.param('run'))) return c.notFound();
@@ -69,25 +70,4 @@ export function addPlans(app: App, reception: Reception, options: PlanRoutes): v
       return reception.refuse(c, fault, (why) => messagePage('Not taken', why, back));
     }
   });
-}
-
-const MOST_RUNS = 500;
-
-/** What is known of each run that somebody looks at; of others only while there is room. */
-class Looks {
-  private readonly runs = new Map<string, Live<PlanLook | null>>();
-
-  constructor(
-    private readonly load: (runId: string, before: PlanLook | null) => Promise<PlanLook | null>,
-    private readonly options: LiveOptions,
-  ) {}
-
-  of(runId: string): Live<PlanLook | null> {
-    const known = this.runs.get(runId);
-    if (known !== undefined) return known;
-    for (const [id, live] of this.runs) if (this.runs.size >= MOST_RUNS && !live.watched) this.runs.delete(id);
-    const live = new Live<PlanLook | null>((before) => this.load(runId, before), this.options);
-    this.runs.set(runId, live);
-    return live;
-  }
 }
