@@ -7,6 +7,7 @@ import { MODEL_STOPS } from '../ports';
 import { isAskedTool } from '../rules/invocations/names';
 import { Refusal } from '../rules/refusal';
 import { MOST_CALLS, type RoundRecord } from '../rules/sessions/round-record';
+import { modelFault } from './model-fault';
 import type { RoundRequest, RoundResult } from './session-contract';
 import { conversation } from './session-conversation';
 import type { SessionEngine } from './session-engine';
@@ -34,12 +35,16 @@ export async function sessionRound(
     ...{ name, description, inputSchema },
   }));
   await engine.at?.('model_asked');
-  const answer = await engine.withDeadline(model.deadlineMs, (signal) =>
-    model.generate(
-      { messages, tools: told },
-      { signal: AbortSignal.any([signal, stopping]), deadlineMs: model.deadlineMs },
-    ),
-  );
+  const answer = await engine
+    .withDeadline(model.deadlineMs, (signal) =>
+      model.generate(
+        { messages, tools: told },
+        { signal: AbortSignal.any([signal, stopping]), deadlineMs: model.deadlineMs },
+      ),
+    )
+    .catch((fault: unknown) => {
+      throw modelFault(model.name, fault);
+    });
   await engine.at?.('model_answered');
   const { message } = begun;
   const record = await kept(engine, { session, turn, round, message, model: model.name }, checked(answer, model.name));
