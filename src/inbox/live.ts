@@ -10,6 +10,8 @@ export interface Seen<T> {
   readonly fault: string | null;
 }
 
+const LONGEST_PAUSE_MS = 3_000;
+
 export interface LiveOptions {
   /** Least time between two questions, in milliseconds. */
   readonly everyMs: number;
@@ -73,8 +75,9 @@ export class Live<T> {
     } catch {
       // Nothing was ever answered: there is nothing to tell yet.
     }
-    // What takes long to answer is asked less often.
-    if (this.watched) this.next(Math.max(this.options.everyMs, 3 * (performance.now() - from)));
+    // What takes long to answer is asked less often, yet soon enough to see who is back.
+    const pauseMs = Math.min(LONGEST_PAUSE_MS, 3 * (performance.now() - from));
+    if (this.watched) this.next(Math.max(this.options.everyMs, pauseMs));
     else this.timer = null;
   }
 

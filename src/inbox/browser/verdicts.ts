@@ -3,6 +3,7 @@
  * lineage up to it, the stored witnesses derive it, and nothing that was found speaks against it.
  */
 import { Findings, type Finding } from '../../verify/findings';
+import { Mentions } from '../../verify/mentions';
 import { verifyRun } from '../../verify/run';
 import { entriesView, type SentRun } from './entries-view';
 
@@ -28,7 +29,7 @@ const PLACE = /\/lineage-([0-9]{4,})\/checkpoint-([0-9]{20})\.json$/;
 
 export async function verdictOf(run: SentRun): Promise<Verdict> {
   const findings = new Findings(true);
-  const whole = { journalId: run.journal_id, claimOf: null, heard: () => undefined };
+  const whole = { journalId: run.journal_id, claimOf: null, mentions: new Mentions() };
   const report = await verifyRun(entriesView(run), findings, run.run_id, run.run_id, whole);
   const { kept } = findings;
   const ends = new Map(
