@@ -33,7 +33,7 @@ import { createSessionActivities, createSessionEngine, type SessionOptions } fro
 import { SESSION_ACTIVITIES } from './activities/session-contract';
 import { Models, SessionTools } from './activities/session-engine';
 import { createToolActivities } from './activities/tool-activities';
-import { DESCRIBE_WORKERS_ACTIVITY, TELL_ACTIVITY } from './activities/tool-contract';
+import { DESCRIBE_WORKERS_ACTIVITY, EVER_REGISTERED_ACTIVITY, TELL_ACTIVITY } from './activities/tool-contract';
 import type { ToolStanding } from './activities/tool-door';
 import type { RunEngine } from './activities/run-engine';
 import { createRunEngine, createVerificationActivities } from './activities/verification-activity';
@@ -45,7 +45,7 @@ import { initJournal } from './journal-init';
 import { StoreError, type Model, type Reviewers, type Store } from './ports';
 import { policiesOf, type PolicyRule } from './rules/invocations/policy';
 import { refuseTwoSdkCopies } from './sdk-copies';
-import { describedEffect, sessionTool, type ToolDescriptor } from './session-tools';
+import { describedEffect, limitEffect, sessionTool, type ToolDescriptor } from './session-tools';
 
 export interface CountersignPluginOptions {
   /** The journal: chain, slots, witnesses. One journal for all workers of a plan; see `countersign journal init`. */
@@ -102,6 +102,7 @@ const ACTIVITIES = [
   ...SESSION_ACTIVITIES,
   TELL_ACTIVITY,
   DESCRIBE_WORKERS_ACTIVITY,
+  EVER_REGISTERED_ACTIVITY,
 ];
 
 export class CountersignPlugin implements WorkerPlugin, BundlerPlugin, ClientPlugin {
@@ -115,7 +116,7 @@ export class CountersignPlugin implements WorkerPlugin, BundlerPlugin, ClientPlu
 
   constructor(private readonly options: CountersignPluginOptions) {
     const tools = (options.tools ?? []).map(sessionTool);
-    this.registry = new Registry(options.effects ?? [], tools.map(describedEffect));
+    this.registry = new Registry(options.effects ?? [], [...tools.map(describedEffect), limitEffect]);
     this.sessions = {
       models: new Models(options.models ?? []),
       tools: new SessionTools(tools),

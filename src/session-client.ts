@@ -14,7 +14,7 @@ import { CARRIER_TASK_TIMEOUT_MS } from './activities/contract';
 import { Contents } from './activities/contents';
 import { Journal } from './activities/journal';
 import { SessionShelf } from './activities/session-shelf';
-import type { Store } from './ports';
+import type { SideEffectClass, Store } from './ports';
 import { isSessionName, queueNameOf, sessionWorkflowId } from './rules/invocations/names';
 import type { SessionEventType } from './rules/invocations/vocabulary';
 import { isPerson, personDigest } from './rules/receipts/names';
@@ -36,6 +36,15 @@ export interface SessionClientOptions {
   readonly taskQueue: string;
 }
 
+/** A tool as one agent has it. */
+export interface ToolBinding {
+  readonly tool: string;
+  /** @default the tool has none */
+  readonly version?: string | null;
+  /** Treats it more carefully than its own class demands; a class that is less careful is refused. @default its own */
+  readonly sideEffect?: SideEffectClass;
+}
+
 export interface SessionStart {
   /** 1 to 64 characters of `[A-Za-z0-9._-]`; the same name is the same session for ever. */
   readonly session: string;
@@ -44,7 +53,7 @@ export interface SessionStart {
   /** Name of a model of the session's workers. */
   readonly model: string;
   /** The tools that the agent may call, each in one version. @default none */
-  readonly tools?: readonly { readonly tool: string; readonly version?: string | null }[];
+  readonly tools?: readonly ToolBinding[];
   /** What the model is told first. */
   readonly instructions?: string;
   /** The first message of the user. @default none yet */
@@ -142,7 +151,10 @@ export class SessionClient {
       refuse('requester', 'must be a person such as person:example.org/clerk-1');
     }
     if (model === '') refuse('model', 'must name a model of the workers');
-    const bound = tools.map(({ tool, version = null }) => ({ tool, version }));
+    const bound = tools.map(({ tool, version = null, sideEffect }) => ({
+      ...{ tool, version },
+      ...(sideEffect === undefined ? {} : { sideEffect }),
+    }));
     bound.forEach(queueNameOf);
     if (new Set(bound.map(({ tool }) => tool)).size !== bound.length) refuse('tools', 'must name each tool once');
     return {

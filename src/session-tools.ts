@@ -4,11 +4,11 @@
  */
 import type { z } from 'zod';
 import type { SessionToolFields } from './activities/session-engine';
-import { inputJsonSchema } from './adapters/tools';
+import { descriptorHash, inputJsonSchema } from './adapters/tools';
 import { checkOf } from './effects';
 import type { EffectDefinition, SideEffectClass } from './ports';
 import { UNDECLARED_CLASS } from './rules/invocations/class-table';
-import { toolIdOf } from './rules/invocations/names';
+import { LIMIT_TOOL, toolIdOf } from './rules/invocations/names';
 
 /** A tool handler is one, too. */
 export interface ToolDescriptor {
@@ -38,6 +38,7 @@ export function sessionTool({ tool, version, ...given }: ToolDescriptor): Sessio
     ...{ tool, version: version ?? null, sideEffect, capacity },
     description: given.description ?? inputSchema.description ?? '',
     inputSchema: inputJsonSchema(inputSchema),
+    descriptorHash: descriptorHash({ tool, inputSchema, sideEffect, ...(version === undefined ? {} : { version }) }),
     checkInput: checkOf(inputSchema),
     queueWaitMs: given.queueWaitMs ?? QUEUE_WAIT_MS,
     executionMs: given.deadlineMs ?? DEADLINE_MS,
@@ -45,7 +46,12 @@ export function sessionTool({ tool, version, ...given }: ToolDescriptor): Sessio
 }
 
 /** The tool where it is only described: plans of it can be followed and closed here, and nothing is sent. */
-export function describedEffect({ tool, version, sideEffect, executionMs }: SessionToolFields): EffectDefinition {
+export function describedEffect({
+  tool,
+  version,
+  sideEffect,
+  executionMs,
+}: Pick<SessionToolFields, 'tool' | 'version' | 'sideEffect' | 'executionMs'>): EffectDefinition {
   return {
     toolId: toolIdOf({ tool, version }),
     sink: {
@@ -61,3 +67,10 @@ export function describedEffect({ tool, version, sideEffect, executionMs }: Sess
     checkOutput: (value) => Promise.resolve({ ok: true, value }),
   };
 }
+
+/** What people are asked about where a session has reached a limit. */
+export const limitEffect: EffectDefinition = describedEffect({
+  ...LIMIT_TOOL,
+  sideEffect: 'read_only',
+  executionMs: 1_000,
+});

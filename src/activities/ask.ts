@@ -28,7 +28,7 @@ export interface Position {
 }
 
 export async function ask(permission: Permission, position: Position, keys: Jwks): Promise<Question> {
-  const { plan, journalId, lineage, rules, overdue } = permission;
+  const { plan, journalId, lineage, rules, review, overdue } = permission;
   const { head, doubtful, standing } = position;
   const decisions = (await permission.decisions()).filter(({ claims }) => claims.lineage === lineage);
   const asksApproval = standing.standing === 'wanting' && head.phase === 'planned';
@@ -39,7 +39,7 @@ export async function ask(permission: Permission, position: Position, keys: Jwks
     planDigest: plan.planDigest,
     headDigest: head.checkpointDigest,
     asksApproval,
-    rules,
+    rules: asksApproval || review.length === 0 ? rules : review,
     requester: plan.requester,
     requesters: [...requestersOf(null, decisions)].sort(),
     resolutions: RESOLUTIONS.filter((resolution) => OFFERED[resolution](position)),

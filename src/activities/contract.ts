@@ -140,6 +140,8 @@ export type DriveResult = DriveStatus & {
   readonly receipts?: readonly ReceiptAnswer[];
   /** The tool worker that answers, and when it took the task, unix milliseconds. Absent where any other worker answers. */
   readonly worker?: { readonly identity: string; readonly took_at: number };
+  /** Of the call of a tool session: when each execution of it began, in order, unix milliseconds by the clocks of its workers. */
+  readonly begun?: readonly number[];
 };
 
 /** The local activity that makes an author's call a content-free plan. */

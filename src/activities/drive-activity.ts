@@ -79,7 +79,7 @@ export function createActivities(options: DriveOptions, engine = createEngine(op
       const context = Context.current();
       const { info } = context;
       const execution = info.workflowExecution;
-      refuseWorker(engine.standing, request);
+      refuseWorker(engine, request);
       let cancelled = context.cancellationSignal.aborted;
       context.cancellationSignal.addEventListener('abort', () => (cancelled = true));
       const beat = setInterval(() => context.heartbeat(), HEARTBEAT_MS);

@@ -10,7 +10,7 @@ import { Refusal } from '../rules/refusal';
 import { witnessToRecord } from '../rules/sends/witness';
 import { adopt } from './adopt';
 import { begin } from './begin';
-import { demandsOf } from './call-demands';
+import { lastDemand } from './call-demands';
 import { isParkable, type DriveRequest, type DriveResult, type DriveStatus } from './contract';
 import type { Caller, Engine } from './engine';
 import { Overtaken, planConflict } from './journal';
@@ -34,12 +34,22 @@ export async function drive(engine: Engine, caller: Caller, request: DriveReques
       return checkedDrive(engine, caller, request, found);
     });
     tellStatus(engine, request, result);
-    return result;
+    return await withExecutions(engine, request, result);
   } catch (fault) {
     const refusal = refusalOf(fault);
     if (refusal === null) throw fault;
     return { ...found, ...turnedDown(request, found, refusal), epoch: null };
   }
+}
+
+/** Of a call: how often it was begun, wherever that was. An execution that never came back counts as well. */
+async function withExecutions(engine: Engine, request: DriveRequest, result: DriveResult): Promise<DriveResult> {
+  const tells = result.status === 'done' || result.status === 'parked' || result.status === 'waiting';
+  if (request.call_id === undefined || !tells) return result;
+  const plan = planFromRecord(request.plan);
+  const slots = await engine.journal.slots(plan.runId, effectRecords(plan)[0]?.idempotencyKey ?? '');
+  const begun = slots.filter(({ record }) => record.state === 'begun').map(({ record }) => record.openedAt);
+  return { ...result, begun };
 }
 
 interface Found {
@@ -144,12 +154,12 @@ async function loadTargets(
 ): Promise<readonly Target[]> {
   engine.registry.check(plan);
   const records = effectRecords(plan);
-  const demands = await demandsOf(engine.journal, plan);
+  const demand = await lastDemand(engine.journal, plan);
   return Promise.all(
     plan.effects.map(async (effect, ordinal) => ({
       ordinal,
       definition: engine.registry.get(effect.toolId),
-      ...(demands.length === 0 ? {} : { demands }),
+      ...(demand === null ? {} : { demand }),
       item: {
         toolId: effect.toolId,
         actionId: effect.actionId,

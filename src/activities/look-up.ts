@@ -3,8 +3,8 @@
  * malformed or thrown is `unknown`.
  */
 import type { EffectDefinition, EffectSink, SinkAnswer, SinkItem } from '../ports';
-import type { ApprovalRule } from '../rules/receipts/approval-rule';
 import { isDigest } from '../rules/recovery';
+import type { DemandRecord } from '../rules/sessions/demand-record';
 import type { Engine } from './engine';
 import { toldCall } from './telemetry';
 
@@ -13,8 +13,8 @@ export interface Target {
   readonly ordinal: number;
   readonly item: SinkItem;
   readonly definition: EffectDefinition;
-  /** What the policy of a session demands, beside those of its effect and this worker. */
-  readonly demands?: readonly ApprovalRule[];
+  /** What its session demands, beside its effect and this worker. */
+  readonly demand?: DemandRecord;
 }
 
 const TRIES = 3;

@@ -57,7 +57,7 @@ export async function observeAll(
       );
     };
     const facts: Facts = {
-      traits: traitsOf(target.definition),
+      traits: traitsOf(target.definition, target.demand?.sideEffect),
       operationDigest: target.item.operationDigest,
       committed: head.effects[target.ordinal]?.state === 'committed',
       answer: answers[index] ?? null,

@@ -32,6 +32,8 @@ const NOBODY: Jwks = { keys: [], digest: '' };
 export class Permission {
   /** The rules as they stand after their deadlines. */
   readonly overdue: Overdue;
+  /** Who may say what became of an effect, where that is not whoever may approve it. */
+  readonly review: readonly ApprovalRule[];
   readonly files: ReceiptFiles;
   private stored: readonly Decision[] | null = null;
   private accepted: readonly ResolutionRecord[] | null = null;
@@ -51,10 +53,11 @@ export class Permission {
         plan.effects[ordinal]?.approvalRequired === true || definition.approvalRequired === true,
     );
     const { policy } = engine;
-    const demanded = targets.flatMap(({ item, demands = [] }) => [
+    const demanded = targets.flatMap(({ item, demand }) => [
       policy?.(item.toolId, item.operation) ?? null,
-      ...demands,
+      ...(demand?.rules ?? []),
     ]);
+    this.review = targets.flatMap(({ demand }) => demand?.review ?? []);
     this.overdue = afterDeadlines(mergeRules(demanded, asked), waitedMs);
   }
 

@@ -3,10 +3,12 @@
  * driven; a sink that cannot keep its promises is refused when the worker starts, not in the middle of a plan.
  */
 import type { EffectDefinition, EffectSink } from '../ports';
+import { UNDECLARED_CLASS, isResendSafe } from '../rules/invocations/class-table';
 import { isGovernedId } from '../rules/recovery';
 import type { GovernedPlan } from '../rules/plans/plan';
 import { Refusal } from '../rules/refusal';
 import type { SinkTraits } from '../rules/sends/proof';
+import type { SideEffectClass } from '../rules/sends/traits';
 
 const LONGEST_DEADLINE_MS = 3_600_000;
 const LONGEST_SETTLE_MS = 86_400_000;
@@ -86,6 +88,11 @@ export class Registry {
     return this.definitions.get(toolId) ?? null;
   }
 
+  /** Whether this worker only knows the tool, and others send it. */
+  describes(toolId: string): boolean {
+    return this.described.has(toolId);
+  }
+
   /** Whether this worker can send all of a plan, or only knows some of its tools. */
   sends(plan: GovernedPlan): boolean {
     return !plan.effects.some(({ toolId }) => this.described.has(toolId));
@@ -102,11 +109,12 @@ export class Registry {
   }
 }
 
-export function traitsOf({ sink, maxAttempts }: EffectDefinition): SinkTraits {
+/** `sideEffect`: for whom it is sent, it is of this class, which is more careful than its own. */
+export function traitsOf({ sink, maxAttempts }: EffectDefinition, sideEffect?: SideEffectClass): SinkTraits {
   return {
-    sideEffect: sink.sideEffect ?? 'non_idempotent_write',
+    sideEffect: sideEffect ?? sink.sideEffect ?? UNDECLARED_CLASS,
     lookup: sink.lookup,
-    enforcesKey: sink.enforcesKey,
+    enforcesKey: sideEffect === undefined || isResendSafe(sideEffect) ? sink.enforcesKey : 'no',
     deadlineMs: sink.deadlineMs,
     settleMs: sink.settleMs,
     horizonMs: sink.horizonMs ?? null,

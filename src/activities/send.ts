@@ -94,7 +94,7 @@ export async function sendOne(
   const answer = await lookUpOnce(engine, target, left());
   const verdict = judge({
     ...before,
-    traits: traitsOf(definition),
+    traits: traitsOf(definition, target.demand?.sideEffect),
     operationDigest: item.operationDigest,
     committed: false,
     answer,

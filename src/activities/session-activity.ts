@@ -12,6 +12,7 @@ import { definitionFromRecord } from '../rules/sessions/definition-record';
 import type { Engine } from './engine';
 import {
   SESSION_DEMAND_ACTIVITY,
+  SESSION_LIMIT_ACTIVITY,
   SESSION_LOG_ACTIVITY,
   SESSION_PREPARE_ACTIVITY,
   SESSION_ROUND_ACTIVITY,
@@ -21,6 +22,7 @@ import {
 } from './session-contract';
 import { type Models, type SessionTools, type SessionEngine, type SessionPoint } from './session-engine';
 import { sessionDemand, sessionVotes } from './session-demand';
+import { sessionLimit } from './session-limit';
 import { sessionPrepare } from './session-prepare';
 import { sessionRound } from './session-round';
 import { SessionShelf, type SaidEvent } from './session-shelf';
@@ -49,16 +51,19 @@ export function createSessionEngine(
 export function createSessionActivities(engine: SessionEngine): SessionActivities {
   return {
     [SESSION_LOG_ACTIVITY]: (request) =>
-      answering(engine, request, async () => {
+      answering(engine, request, () => {
         const { session_id: session, definition, events } = request;
         const whole = definition === undefined ? null : definitionFromRecord(definition);
-        return { head: await engine.shelf.append(session, events.map(saidEvent), whole) };
+        return engine.shelf.append(session, events.map(saidEvent), whole);
       }),
     [SESSION_ROUND_ACTIVITY]: (request) =>
-      answering(engine, request, (signal) => sessionRound(engine, request, signal)),
+      answering(engine, request, ({ stopping }) => sessionRound(engine, request, stopping)),
     [SESSION_PREPARE_ACTIVITY]: (request) =>
-      answering(engine, request, async () => ({ calls: await sessionPrepare(engine, request) })),
-    [SESSION_DEMAND_ACTIVITY]: (request) => answering(engine, request, () => sessionDemand(engine, request)),
+      answering(engine, request, async ({ now }) => ({ calls: await sessionPrepare(engine, request, now) })),
+    [SESSION_DEMAND_ACTIVITY]: (request) =>
+      answering(engine, request, ({ now }) => sessionDemand(engine, request, now)),
+    [SESSION_LIMIT_ACTIVITY]: (request) =>
+      answering(engine, request, async ({ now }) => ({ asked: await sessionLimit(engine, request, now) })),
     [SESSION_VOTES_ACTIVITY]: (request) => answering(engine, request, () => sessionVotes(engine, request)),
   };
 }
@@ -68,10 +73,16 @@ interface OfSession {
   readonly journal_id: string | null;
 }
 
+interface Asked {
+  readonly stopping: AbortSignal;
+  /** When the server asked, unix milliseconds. */
+  readonly now: number;
+}
+
 async function answering<T extends object>(
   { journal }: SessionEngine,
   { session_id: session, journal_id: expected }: OfSession,
-  act: (stopping: AbortSignal) => Promise<T>,
+  act: (asked: Asked) => Promise<T>,
 ): Promise<T & { readonly journal_id: string }> {
   const context = Context.current();
   const beat = setInterval(() => context.heartbeat(), HEARTBEAT_MS);
@@ -83,7 +94,8 @@ async function answering<T extends object>(
     if (expected !== null && expected !== journalId) {
       throw new Refusal('wrong_journal', 'this worker writes another journal than the one this session belongs to');
     }
-    return { journal_id: journalId, ...(await act(context.cancellationSignal)) };
+    const asked = { stopping: context.cancellationSignal, now: context.info.currentAttemptScheduledTimestampMs };
+    return { journal_id: journalId, ...(await act(asked)) };
   } catch (fault) {
     if (fault instanceof Refusal && !isPassing(fault)) throw ApplicationFailure.nonRetryable(fault.message, fault.code);
     throw fault;

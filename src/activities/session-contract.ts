@@ -14,6 +14,8 @@ export const SESSION_PREPARE_ACTIVITY = 'countersign.session_prepare';
 
 /** Writes down whom a call has to ask, other than at first; may run any number of times. */
 export const SESSION_DEMAND_ACTIVITY = 'countersign.session_demand';
+/** Makes a plan of the question whether a session may go on behind a limit, where a policy asks anybody; may run any number of times. */
+export const SESSION_LIMIT_ACTIVITY = 'countersign.session_limit';
 /** Reads what people have said of a call. */
 export const SESSION_VOTES_ACTIVITY = 'countersign.session_votes';
 
@@ -44,9 +46,17 @@ export interface LogRequest extends OfSession {
   readonly events: readonly LogEvent[];
 }
 
+/** `turn`: the last one that has begun. `round`: the last one of it that is answered; 0 while none is. */
+export interface LogPlace {
+  readonly turn: number;
+  readonly round: number;
+}
+
+/** `place`: how far the log goes, which after a reset may be further than whoever writes it. */
 export interface LogResult {
   readonly journal_id: string;
   readonly head: LogHead;
+  readonly place: LogPlace;
 }
 
 export interface RoundRequest extends OfSession {
@@ -86,6 +96,8 @@ export interface TermsRecord {
   readonly route: string | null;
   readonly approvals: number;
   readonly expiry_ms: number | null;
+  /** Until when they may answer, exclusive, unix milliseconds by the server's clock; null for ever. */
+  readonly expires_at: number | null;
   readonly on_timeout: 'deny' | 'allow' | { readonly escalate: readonly string[] };
   readonly on_rejection: 'return_to_agent' | 'fail';
 }
@@ -95,6 +107,8 @@ export interface PlannedToolCall {
   readonly status: 'planned';
   readonly plan: Dict;
   readonly terms: readonly TermsRecord[];
+  /** The last thing that was demanded of whoever drives it; 0 where nothing was. */
+  readonly demand: number;
 }
 
 /** A call that leads nowhere. */
@@ -116,29 +130,57 @@ export type PreparedCall = {
   readonly capacity: 'queue' | 'native';
   readonly queue_wait_ms: number;
   readonly execution_ms: number;
+  /** Of the tool as the session's workers know it: whoever sends the call must know it so, too. Null of a tool that nobody has. */
+  readonly descriptor_hash: string | null;
 } & (PlannedToolCall | RefusedToolCall);
 
-/** `trigger`: why the call stands still. `rules`: who is to be asked now, of those that the policy names. */
-export interface DemandRequest extends OfSession {
+/** Where a call stands among the answers of the model. */
+export interface CallPlaceRecord {
   readonly turn: number;
   readonly round: number;
   readonly index: number;
-  readonly run_id: string;
-  readonly plan_digest: string;
-  /** Which demand of the call it is, from 2. */
+}
+
+/**
+ * `trigger`: the call stands still; whom does a policy ask whether it may be sent? `doubt`: nobody knows what became of it; whom does a
+ * policy ask for that? `rules`: who is to be asked now, of those that the policy names.
+ */
+export interface DemandRequest extends OfSession {
+  readonly plan: Dict;
+  /** Which demand of the call it is, as far as the caller knows. */
   readonly demand: number;
-  readonly for: { readonly trigger: string } | { readonly rules: readonly Dict[] };
+  readonly for:
+    | { readonly trigger: string; readonly at: CallPlaceRecord }
+    | { readonly doubt: string; readonly at: CallPlaceRecord }
+    | { readonly rules: readonly Dict[] };
 }
 
 export interface DemandResult {
   readonly journal_id: string;
-  /** Null where no policy asks anybody. */
+  readonly demand: number;
+  /** Null where no policy asks anybody, and where the rules came with the request. */
   readonly terms: readonly TermsRecord[] | null;
+  /** Of each rule, until when it is asked. */
+  readonly expires: readonly (number | null)[];
+}
+
+export interface LimitRequest extends OfSession {
+  readonly limit: string;
+  /** From 1, how often this limit is reached. */
+  readonly question: number;
+}
+
+export interface LimitResult {
+  readonly journal_id: string;
+  /** Null where no policy asks anybody. */
+  readonly asked: PlannedToolCall | null;
 }
 
 export interface VotesRequest extends OfSession {
-  readonly call_id: string;
   readonly run_id: string;
+  /** What people were asked about: a call, or a limit. */
+  readonly call_id: string | null;
+  readonly limit: string | null;
 }
 
 /** What one person has said of a call. */
@@ -147,12 +189,16 @@ export interface VoteRecord {
   readonly decision: 'approve' | 'reject';
   readonly role: string;
   readonly receipt: string;
+  /** When it was taken, unix milliseconds by the clock of the worker that took it. */
+  readonly at: number;
 }
 
 export interface VotesResult {
   readonly journal_id: string;
-  /** In the order of their receipts. */
+  /** In the order in which they were taken. */
   readonly votes: readonly VoteRecord[];
+  /** Questions that the log holds open; see `approvalFromRecord`. */
+  readonly open: readonly Dict[];
 }
 
 export interface PrepareResult {
@@ -166,6 +212,7 @@ export interface SessionActivities {
   [SESSION_ROUND_ACTIVITY](request: RoundRequest): Promise<RoundResult>;
   [SESSION_PREPARE_ACTIVITY](request: PrepareRequest): Promise<PrepareResult>;
   [SESSION_DEMAND_ACTIVITY](request: DemandRequest): Promise<DemandResult>;
+  [SESSION_LIMIT_ACTIVITY](request: LimitRequest): Promise<LimitResult>;
   [SESSION_VOTES_ACTIVITY](request: VotesRequest): Promise<VotesResult>;
 }
 
@@ -174,5 +221,6 @@ export const SESSION_ACTIVITIES = [
   SESSION_ROUND_ACTIVITY,
   SESSION_PREPARE_ACTIVITY,
   SESSION_DEMAND_ACTIVITY,
+  SESSION_LIMIT_ACTIVITY,
   SESSION_VOTES_ACTIVITY,
 ] as const satisfies readonly (keyof SessionActivities)[];

@@ -21,6 +21,8 @@ export interface SessionTool {
   readonly inputSchema: Readonly<Record<string, unknown>>;
   readonly checkInput: ContentCheck;
   readonly sideEffect: SideEffectClass;
+  /** Of its name, version, class and schema; whoever sends a call must have the same. */
+  readonly descriptorHash: string;
   readonly capacity: 'queue' | 'native';
   readonly queueWaitMs: number;
   readonly executionMs: number;

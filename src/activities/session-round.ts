@@ -4,6 +4,7 @@
  */
 import type { ModelAnswer, ModelTool } from '../ports';
 import { MODEL_STOPS } from '../ports';
+import { effectiveClass } from '../rules/invocations/class-table';
 import { isAskedTool } from '../rules/invocations/names';
 import { Refusal } from '../rules/refusal';
 import { MOST_CALLS, type RoundRecord } from '../rules/sessions/round-record';
@@ -24,13 +25,19 @@ export async function sessionRound(
   const known = await files.round(turn, round);
   if (known !== null) return resultOf(known, true);
   const log = await engine.shelf.log(session);
+  const view = await engine.shelf.view(session);
   const definition = await files.definition();
   const begun = log.map(({ event }) => event).find((event) => event.type === 'message.user' && event.turn === turn);
   if (begun?.type !== 'message.user')
     throw new Refusal('journal_invalid', 'holds no message for this turn', `turn ${turn}`);
   const model = engine.models.get(definition.model);
-  const tools = definition.tools.map((tool) => engine.tools.get(tool));
-  const messages = await conversation(engine, definition, log, { turn, round });
+  const tools = definition.tools.map((bound) => {
+    const tool = engine.tools.get(bound);
+    // One that would be less careful than the tool is refused before anybody has asked for it.
+    effectiveClass(tool.sideEffect, bound.sideEffect);
+    return tool;
+  });
+  const messages = await conversation(engine, definition, log, view, { turn, round });
   const told: readonly ModelTool[] = tools.map(({ tool: name, description, inputSchema }) => ({
     ...{ name, description, inputSchema },
   }));

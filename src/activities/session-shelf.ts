@@ -1,12 +1,16 @@
 /**
  * Logs of sessions as this process has read them. Invariant: what is kept was read from the journal and checked, and nothing there ever
- * changes, so only what stands behind it is read again; each event is in a log once, however often it is said.
+ * changes, so only what stands behind it is read again; each event is in a log once, however often it is said; and nothing is written
+ * that could not have followed.
  */
+import { SessionView } from '../rules/invocations/session-view';
 import { recordDigest, type LogHead, type SessionRecord, type TimedEvent } from '../rules/invocations/session-record';
 import { Refusal } from '../rules/refusal';
 import type { SessionDefinition } from '../rules/sessions/definition-record';
 import { eventKey, isCounted } from '../rules/sessions/event-key';
+import { fitted } from '../rules/sessions/fitting';
 import type { Journal } from './journal';
+import type { LogPlace } from './session-contract';
 import { SessionFiles } from './session-files';
 
 const MOST_SESSIONS = 200;
@@ -19,9 +23,13 @@ export type SaidEvent = TimedEvent & { readonly time: number };
 interface Kept {
   readonly records: SessionRecord[];
   readonly keys: Set<string>;
+  readonly view: SessionView;
   head: LogHead | null;
-  /** Whatever was said behind the end could not have happened. */
-  ended: boolean;
+}
+
+export interface Appended {
+  readonly head: LogHead;
+  readonly place: LogPlace;
 }
 
 export class SessionShelf {
@@ -38,22 +46,31 @@ export class SessionShelf {
     return (await this.refreshed(session)).records;
   }
 
-  /** Appends what the log does not hold yet; answers its head. */
-  async append(session: string, events: readonly SaidEvent[], definition: SessionDefinition | null): Promise<LogHead> {
+  /** Where the session stands, as of now. */
+  async view(session: string): Promise<SessionView> {
+    return (await this.refreshed(session)).view;
+  }
+
+  /** Appends what the log does not hold yet; answers where it stands then. */
+  async append(session: string, events: readonly SaidEvent[], definition: SessionDefinition | null): Promise<Appended> {
     for (let race = 0; race < MOST_RACES; race += 1) {
-      const { head, keys, ended } = await this.refreshed(session);
-      const fresh = events.filter(({ event, time }) => !keys.has(eventKey(event, time)));
-      if (fresh.length === 0 && head !== null) return head;
-      if (ended)
+      const { head, keys, view } = await this.refreshed(session);
+      const news = events.filter(({ event, time }) => !keys.has(eventKey(event, time)));
+      const next = view.copy();
+      const fresh = news.flatMap((said) => fitted(next, said));
+      if (view.ended !== null && news.some(({ event }) => event.type.startsWith('message.')))
         throw new Refusal('record_conflict', 'has ended before; use another name for another session', session);
+      if (fresh.length === 0 && head !== null) return { head, place: placeOf(view) };
       const appended = await this.files(session).append(head, fresh, definition);
-      if (appended !== 'overtaken') return appended;
+      if (appended !== 'overtaken') return { head: appended, place: placeOf(next) };
     }
     throw new Error('the log of this session is written by too many at once');
   }
 
   private async refreshed(session: string): Promise<Kept> {
-    const kept: Kept = this.kept.get(session) ?? { records: [], keys: new Set(), head: null, ended: false };
+    const kept: Kept = this.kept.get(session) ?? {
+      ...{ records: [], keys: new Set(), view: new SessionView(session), head: null },
+    };
     this.kept.delete(session);
     this.kept.set(session, kept);
     for (const oldest of this.kept.keys()) {
@@ -68,13 +85,16 @@ export class SessionShelf {
   }
 }
 
+function placeOf({ turn, round }: SessionView): LogPlace {
+  return { turn, round: round?.round ?? 0 };
+}
+
 function keep(kept: Kept, record: SessionRecord): void {
-  const { event, sequence } = record;
+  const { event, sequence, at } = record;
+  kept.view.take(event, at);
   let time = 1;
   while (isCounted(event) && kept.keys.has(eventKey(event, time))) time += 1;
   kept.records.push(record);
   kept.keys.add(eventKey(event, time));
   kept.head = { sequence, digest: recordDigest(record) };
-  kept.ended =
-    event.type === 'session.completed' || event.type === 'session.failed' || event.type === 'session.cancelled';
 }

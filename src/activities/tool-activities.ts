@@ -3,9 +3,11 @@
  * is answered of workers is what the server saw, by the server's own clock.
  */
 import { Context } from '@temporalio/activity';
+import { WorkflowNotFoundError } from '@temporalio/common';
 import { CARRIER_TASK_TIMEOUT_MS } from './contract';
 import {
   DESCRIBE_WORKERS_ACTIVITY,
+  EVER_REGISTERED_ACTIVITY,
   TELL_ACTIVITY,
   type DescribeWorkersRequest,
   type SeenWorkers,
@@ -21,6 +23,7 @@ export function createToolActivities(): ToolActivities {
   return {
     [TELL_ACTIVITY]: (request) => tell(Context.current(), request),
     [DESCRIBE_WORKERS_ACTIVITY]: (request) => describe(Context.current(), request),
+    [EVER_REGISTERED_ACTIVITY]: ({ workflow_id: workflowId }) => everRegistered(Context.current(), workflowId),
   };
 }
 
@@ -36,6 +39,17 @@ async function tell({ client, info }: Context, request: TellRequest): Promise<vo
     workflowTaskTimeout: CARRIER_TASK_TIMEOUT_MS,
     staticSummary: start.summary,
   });
+}
+
+/** A queue that was never started has heard of nobody. */
+async function everRegistered({ client }: Context, workflowId: string): Promise<boolean> {
+  try {
+    const queue = client.workflow.getHandle(workflowId);
+    return (await queue.query<{ ever_registered: boolean }>('queue')).ever_registered;
+  } catch (fault) {
+    if (fault instanceof WorkflowNotFoundError) return false;
+    throw fault;
+  }
 }
 
 async function describe({ client, info }: Context, request: DescribeWorkersRequest): Promise<SeenWorkers> {

@@ -13,6 +13,9 @@ export const REPORT_SIGNAL = 'report';
 /** The activity that says who is there to take a tool's calls. */
 export const DESCRIBE_WORKERS_ACTIVITY = 'countersign.describe_workers';
 
+/** The activity that says whether any worker of a tool has ever registered with its queue. */
+export const EVER_REGISTERED_ACTIVITY = 'countersign.ever_registered';
+
 /** Type of the failure of a `drive` that came to a worker which may not send the call: nothing of it was begun. */
 export const WORKER_NOT_ALLOWED = 'worker_not_allowed';
 
@@ -45,4 +48,5 @@ export interface SeenWorkers {
 export interface ToolActivities {
   [TELL_ACTIVITY](request: TellRequest): Promise<void>;
   [DESCRIBE_WORKERS_ACTIVITY](request: DescribeWorkersRequest): Promise<SeenWorkers>;
+  [EVER_REGISTERED_ACTIVITY](request: { readonly workflow_id: string }): Promise<boolean>;
 }

@@ -8,6 +8,7 @@ import { planFromRecord, type GovernedPlan } from '../rules/plans/plan';
 import { RecoveryError } from '../rules/recovery';
 import { Refusal } from '../rules/refusal';
 import type { DriveRequest } from './contract';
+import type { Engine } from './engine';
 import { WORKER_NOT_ALLOWED, type AllowedWorkers } from './tool-contract';
 
 /** What a tool worker is to those whose calls it takes. */
@@ -33,11 +34,15 @@ export function refuseOtherCall(plan: GovernedPlan, { call_id: callId }: DriveRe
 
 /**
  * Before anything else: an execution that fails like this has taken no turn and no slot, so whoever scheduled it may look for another
- * worker. Only looking needs no leave.
+ * worker. Only looking needs no leave, and neither does a worker that could not send it anyhow.
  */
-export function refuseWorker(standing: ToolStanding | undefined, { intent, plan, allow }: DriveRequest): void {
+export function refuseWorker(
+  { standing, registry }: Pick<Engine, 'standing' | 'registry'>,
+  { intent, plan, allow }: DriveRequest,
+): void {
   if (intent !== 'drive' || (standing === undefined && allow === undefined)) return;
   for (const toolId of toolsOf(plan)) {
+    if (registry.describes(toolId)) continue;
     const tool = standing?.tools.get(toolId);
     for (const list of [allow, tool?.allow ?? undefined]) {
       if (list === undefined || isAllowed(list, standing?.identity, tool?.descriptorHash)) continue;

@@ -92,6 +92,8 @@ export const REFUSED_EXITS: Record<RefusalCode, ExitName> = {
   receipt_lifetime: 'denied',
   receipt_wrong_role: 'denied',
   receipt_requester: 'denied',
+  receipt_voted: 'conflict',
+  receipt_late: 'review_required',
   receipt_expired: 'review_required',
   receipt_not_yet_valid: 'review_required',
   receipt_wrong_plan: 'conflict',

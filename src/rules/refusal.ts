@@ -35,6 +35,8 @@ export const REFUSAL_CODES = [
   'receipt_wrong_journal',
   'receipt_wrong_role',
   'receipt_requester',
+  'receipt_voted',
+  'receipt_late',
   'receipt_replayed',
   'receipt_stale_head',
   'receipt_not_wanted',

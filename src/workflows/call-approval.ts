@@ -1,7 +1,7 @@
 /**
- * The questions to people about one call, until each is answered. Invariant: nothing of the call is sent while a question is open; a
- * question ends at its very expiry, by a durable timer, and then others are asked, or it is denied, as its rule says; what people
- * said is read from their receipts.
+ * The questions to people about one call, or about one limit, until each is answered. Invariant: nothing of it is sent while a question
+ * is open; until when it is open stands in the journal before anybody is asked, and at that very moment others are asked, or it is
+ * denied, as its rule says; what people said is read from their receipts, with the time at which it was taken.
  */
 import {
   CancellationScope,
@@ -13,8 +13,9 @@ import {
 import {
   SESSION_DEMAND_ACTIVITY,
   SESSION_VOTES_ACTIVITY,
+  type CallPlaceRecord,
   type DemandRequest,
-  type PreparedCall,
+  type DemandResult,
   type SessionActivities,
   type TermsRecord,
   type VoteRecord,
@@ -24,16 +25,16 @@ import {
   castVote,
   expireApproval,
   type Approval,
-  type ApprovalTerms,
+  type ApprovalSubject,
 } from '../rules/invocations/approval';
 import { callPlace } from '../rules/invocations/names';
 import { approvalRuleOf } from '../rules/invocations/policy';
-import type { AskedApproval } from '../rules/invocations/approval-record';
-import type { Trigger } from '../rules/invocations/vocabulary';
+import { approvalFromRecord, type AskedApproval } from '../rules/invocations/approval-record';
+import type { Trigger, UnknownCode } from '../rules/invocations/vocabulary';
 import { carrierWorkflowId } from '../rules/plans/identity';
-import type { GovernedPlan } from '../rules/plans/plan';
 import { ruleToRecord } from '../rules/receipts/approval-rule';
 import type { Say } from './call-moves';
+import type { ChainKeeper } from './chain-keeper';
 import { takeTurnSignal } from './messages';
 
 const ACTIVITY = {
@@ -45,20 +46,28 @@ const ACTIVITY = {
 /** `permitted`: it may be sent. `closed`: its chain has ended. `expired`: nobody has answered in time. */
 export type ApprovalEnd = 'permitted' | 'closed' | 'expired';
 
+export interface Subject {
+  readonly session: string;
+  readonly about: ApprovalSubject;
+  /** The plan at whose workflow people answer. */
+  readonly chain: ChainKeeper;
+  readonly journalId: () => string | null;
+  readonly say: Say;
+  /** The last thing that was demanded; 0 where nothing was. */
+  readonly demand: number;
+  /** The first question about it, from 1. @default 1 */
+  readonly question?: number;
+}
+
 export class CallApproval {
   /** Of each line of questions the last one. */
   private asked: Approval[] = [];
-  private questions = 0;
-  private demands = 1;
-  private readonly session: string;
+  private questions: number;
+  private demands: number;
 
-  constructor(
-    private readonly prepared: PreparedCall,
-    private readonly plan: GovernedPlan,
-    private readonly journalId: () => string | null,
-    private readonly say: Say,
-  ) {
-    this.session = callPlace(prepared.call_id).session;
+  constructor(private readonly subject: Subject) {
+    this.questions = (subject.question ?? 1) - 1;
+    this.demands = subject.demand;
   }
 
   /** Whether a rejection ends the whole session. */
@@ -68,8 +77,12 @@ export class CallApproval {
 
   /** Whom a policy asks of a call that stands still; null for nobody. */
   async termsAt(trigger: Trigger): Promise<readonly TermsRecord[] | null> {
-    this.demands += 1;
-    return (await this.demand({ trigger })).terms;
+    return (await this.demand({ trigger, at: this.place })).terms;
+  }
+
+  /** From now on, who says what became of the call is whom a policy names for that. */
+  async reviewed(doubt: UnknownCode): Promise<void> {
+    await this.demand({ doubt, at: this.place });
   }
 
   /** `carried` starts the workflow at which people answer, and follows it to its end. */
@@ -79,20 +92,26 @@ export class CallApproval {
     carried: () => Promise<'permitted' | 'closed'>,
   ): Promise<ApprovalEnd> {
     this.asked = [];
-    for (const one of terms) this.open(this.question(reason, termsOf(one)));
+    for (const one of terms) this.open(this.question(reason, one));
     const scope = new CancellationScope();
     let end: ApprovalEnd | null = null;
     let fault: unknown = null;
-    const carrying = scope
-      .run(carried)
-      .then((answer) => void (end ??= answer))
-      .catch((reasonOf: unknown) => void (fault = reasonOf));
+    let carrying: Promise<void> | null = null;
+    const carry = (): Promise<void> =>
+      scope
+        .run(carried)
+        .then((answer) => void (end ??= answer))
+        .catch((reasonOf: unknown) => void (fault = reasonOf));
     const over = (): boolean => end !== null || fault !== null;
     while (!over()) {
       const ms = this.nextExpiryMs();
-      if (ms === null) await condition(over);
-      else if (ms > 0) await condition(over, ms);
-      if (!over() && (await this.overdue())) end = 'expired';
+      if (ms !== null && ms <= 0 && (await this.overdue())) end = 'expired';
+      // Where the time of the first who were asked is long over, nobody answers in their place.
+      if (over()) break;
+      carrying ??= carry();
+      const left = this.nextExpiryMs();
+      if (left === null) await condition(over);
+      else if (left > 0) await condition(over, left);
     }
     if (end === 'expired') {
       scope.cancel();
@@ -104,16 +123,28 @@ export class CallApproval {
     return end ?? 'closed';
   }
 
-  private question(reason: Approval['reason'], terms: ApprovalTerms): Approval {
-    const { call_id: callId, args_digest: argsDigest } = this.prepared;
+  private get place(): CallPlaceRecord {
+    const { turn, round, index } = callPlace(this.subject.about.callId ?? '');
+    return { turn, round, index };
+  }
+
+  /** When it was asked, and until when, is what stands in the journal. */
+  private question(reason: Approval['reason'], one: TermsRecord): Approval {
+    const { rule, route, approvals, expiry_ms: expiryMs, expires_at: expiresAt } = one;
+    const terms = { rule, route, approvals, expiryMs, onTimeout: one.on_timeout, onRejection: one.on_rejection };
+    const { session, about: subject } = this.subject;
     this.questions += 1;
-    const subject = { callId, argsDigest, limit: null };
-    return askApproval({ session: this.session, subject, reason, terms, question: this.questions, at: Date.now() });
+    const asked = askApproval({ session, subject, reason, terms, question: this.questions, at: Date.now() });
+    return { ...asked, expiresAt };
   }
 
   private open(approval: Approval): void {
     this.asked.push(approval);
-    this.say({ type: 'approval.required', approval: approval as AskedApproval });
+    this.tell(approval);
+  }
+
+  private tell(approval: Approval): void {
+    this.subject.say({ type: 'approval.required', approval: approval as AskedApproval });
   }
 
   private nextExpiryMs(): number | null {
@@ -123,83 +154,92 @@ export class CallApproval {
 
   /** What follows from silence. True when that ends it. */
   private async overdue(): Promise<boolean> {
-    let changed = false;
-    for (const [index, approval] of this.asked.entries()) {
-      const timeout = expireApproval(approval, Date.now());
-      const { approvalId } = approval;
-      if (timeout.becomes === 'pending') continue;
-      if (timeout.becomes === 'expired') {
-        this.say({ type: 'approval.expired', approvalId });
-        this.asked[index] = timeout.approval;
-        return true;
-      }
-      changed = true;
-      if (timeout.becomes === 'escalated') {
-        this.say({ type: 'approval.escalated', approvalId, next: timeout.next.approvalId });
-        this.say({ type: 'approval.required', approval: timeout.next as AskedApproval });
-        this.asked[index] = timeout.next;
-      } else {
-        this.say({ type: 'approval.decided', approvalId, decision: 'approved', by: 'timeout' });
-        this.asked[index] = timeout.approval;
+    const at = Date.now();
+    // What was said in time counts, also where nobody has told of it yet.
+    await this.hear();
+    const timeouts = this.asked.map((approval) => expireApproval(approval, at));
+    const expired = timeouts.find((timeout) => timeout.becomes === 'expired');
+    if (expired?.becomes === 'expired') {
+      const { approvalId } = expired.approval;
+      this.subject.say({ type: 'approval.expired', approvalId });
+      this.asked = this.asked.map((approval) => (approval.approvalId === approvalId ? expired.approval : approval));
+      return true;
+    }
+    if (timeouts.every(({ becomes }) => becomes === 'pending')) return false;
+    const before = this.asked;
+    this.asked = timeouts.map((timeout, index) => {
+      if (timeout.becomes === 'escalated') return timeout.next;
+      return timeout.becomes === 'approved' ? timeout.approval : (before[index] as Approval);
+    });
+    await this.askAnew();
+    for (const [index, { becomes }] of timeouts.entries()) {
+      const { approvalId } = before[index] as Approval;
+      const now = this.asked[index] as Approval;
+      if (becomes === 'escalated') {
+        this.subject.say({ type: 'approval.escalated', approvalId, next: now.approvalId });
+        this.tell(now);
+      } else if (becomes === 'approved') {
+        this.subject.say({ type: 'approval.decided', approvalId, decision: 'approved', by: 'timeout' });
       }
     }
-    if (changed) await this.askAnew();
     return false;
   }
 
   /** Others are asked now, or fewer: the workflow at which they answer looks again. */
   private async askAnew(): Promise<void> {
-    this.demands += 1;
-    const rules = this.asked.filter(({ status }) => status === 'pending').map(approvalRuleOf);
-    await this.demand({ rules: rules.map(ruleToRecord) });
+    const open = this.asked.filter(({ status }) => status === 'pending');
+    const rules = open.map((one) => ({
+      ...approvalRuleOf(one),
+      ...(one.expiresAt === null ? {} : { expiresAt: one.expiresAt }),
+    }));
+    const { expires } = await this.demand({ rules: rules.map(ruleToRecord) });
+    this.asked = this.asked.map((one) => {
+      const place = open.indexOf(one);
+      return place === -1 ? one : { ...one, expiresAt: expires[place] ?? null };
+    });
     try {
-      await getExternalWorkflowHandle(carrierWorkflowId(this.plan.runId)).signal(takeTurnSignal);
+      await getExternalWorkflowHandle(carrierWorkflowId(this.subject.chain.plan.runId)).signal(takeTurnSignal);
     } catch (fault) {
       if (isCancellation(fault)) throw fault;
     }
   }
 
-  private demand(asked: DemandRequest['for']): Promise<{ readonly terms: readonly TermsRecord[] | null }> {
-    const { call_id: callId, index } = this.prepared;
-    const { turn, round } = callPlace(callId);
-    const { runId: run_id, planDigest: plan_digest } = this.plan;
-    const activities = proxyActivities<SessionActivities>({
-      ...ACTIVITY,
-      summary: `whom to ask: ${this.prepared.tool}`,
-    });
-    return activities[SESSION_DEMAND_ACTIVITY]({
-      ...{ session_id: this.session, journal_id: this.journalId(), turn, round, index, run_id, plan_digest },
-      demand: this.demands,
+  private async demand(asked: DemandRequest['for']): Promise<DemandResult> {
+    const { session, chain, journalId } = this.subject;
+    const activities = proxyActivities<SessionActivities>({ ...ACTIVITY, summary: 'whom to ask' });
+    const result = await activities[SESSION_DEMAND_ACTIVITY]({
+      ...{ session_id: session, journal_id: journalId(), plan: chain.record, demand: this.demands + 1 },
       for: asked,
     });
+    this.demands = result.demand;
+    return result;
   }
 
-  /** What people have said, for the log. */
-  private async hear(): Promise<void> {
-    const activities = proxyActivities<SessionActivities>({ ...ACTIVITY, summary: `votes: ${this.prepared.tool}` });
-    const { votes } = await activities[SESSION_VOTES_ACTIVITY]({
-      ...{ session_id: this.session, journal_id: this.journalId() },
-      ...{ call_id: this.prepared.call_id, run_id: this.plan.runId },
+  /** What people have said, for the log; after a reset, also to what they were asked in between. */
+  async hear(): Promise<void> {
+    const { session, about, chain, journalId } = this.subject;
+    const activities = proxyActivities<SessionActivities>({ ...ACTIVITY, summary: 'what people have said' });
+    const { votes, open } = await activities[SESSION_VOTES_ACTIVITY]({
+      ...{ session_id: session, journal_id: journalId(), run_id: chain.plan.runId },
+      ...{ call_id: about.callId, limit: about.limit },
     });
+    const known = new Set(this.asked.map(({ approvalId }) => approvalId));
+    const others = open.map((one) => approvalFromRecord(one)).filter(({ approvalId }) => !known.has(approvalId));
+    this.asked = [...this.asked, ...others];
     for (const vote of votes) this.asked = this.asked.map((approval) => this.counted(approval, vote));
   }
 
-  private counted(approval: Approval, { person, decision, role, receipt }: VoteRecord): Approval {
-    const { approvalId, argsDigest, route, expiresAt } = approval;
+  private counted(approval: Approval, { person, decision, role, receipt, at }: VoteRecord): Approval {
+    const { approvalId, argsDigest, route } = approval;
     if (approval.status !== 'pending' || (route !== null && role !== route)) return approval;
-    // It was taken before the question ended, or would not be among those that count.
-    const at = expiresAt === null ? Date.now() : Math.min(Date.now(), expiresAt - 1);
-    const step = castVote(approval, { person, decision, at, requester: this.plan.requester, argsDigest });
+    const { say, chain } = this.subject;
+    const step = castVote(approval, { person, decision, at, requester: chain.plan.requester, argsDigest });
     if (step.verdict !== 'moved') return approval;
-    this.say({ type: 'approval.vote', approvalId, person, decision, receipt }, 1, at);
+    say({ type: 'approval.vote', approvalId, person, decision, receipt }, 1, at);
     const { status } = step.approval;
     if (status === 'approved' || status === 'denied') {
-      this.say({ type: 'approval.decided', approvalId, decision: status, by: 'votes' });
+      say({ type: 'approval.decided', approvalId, decision: status, by: 'votes' });
     }
     return step.approval;
   }
-}
-
-function termsOf({ rule, route, approvals, expiry_ms, on_timeout, on_rejection }: TermsRecord): ApprovalTerms {
-  return { rule, route, approvals, expiryMs: expiry_ms, onTimeout: on_timeout, onRejection: on_rejection };
 }

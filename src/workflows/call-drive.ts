@@ -28,6 +28,7 @@ export async function driveOnce(chain: ChainKeeper, call: PreparedCall): Promise
     return await activities[DRIVE_ACTIVITY]({
       ...{ run_id: plan.runId, call_id: call.call_id, plan: record, journal_id: journalId },
       ...{ lineage, expected_head: expectedHead, intent: 'drive', epoch: null, reclaim: false, waited: [] },
+      ...(chain.allow === null ? {} : { allow: chain.allow }),
     });
   } catch (fault) {
     if (!(fault instanceof ActivityFailure)) throw fault;

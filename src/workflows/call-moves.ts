@@ -14,14 +14,18 @@ import {
 } from '../rules/invocations/invocation';
 import { callRunId } from '../rules/invocations/names';
 import type { SessionEvent } from '../rules/invocations/session-event';
-import { isFinished, type UnknownCode, type UnsentCode } from '../rules/invocations/vocabulary';
+import { isFinished, type GiveUpCode, type UnknownCode } from '../rules/invocations/vocabulary';
 import { callEvent } from '../rules/sessions/call-events';
 import type { ChainKeeper } from './chain-keeper';
 
-/** Who had the call, and since when, as far as that is known. */
+/** Who had the call last, and since when, as far as that is known. */
 export interface Sent {
   readonly worker: string | null;
   readonly at: number;
+  /** When each execution of it began, as its slots say. @default nobody has told */
+  readonly begun?: readonly number[];
+  /** A person has said that it is to be sent once more. @default false */
+  readonly byWord?: boolean;
 }
 
 /** `time`: of an event that may come several times for one call, which time it is. `at`: when it happened. @default now */
@@ -65,12 +69,22 @@ export class CallMoves {
     this.step({ does: 'ask' });
   }
 
-  /** That a worker had it, where nobody has said so before. */
-  sent({ worker, at }: Sent): void {
-    const status = this.invocation?.status;
-    if (status === 'dispatched' || status === 'indeterminate' || this.isOver) return;
-    const attempt = (this.invocation?.attempt ?? 0) + 1;
-    this.step({ does: 'dispatch', attempt, ground: 'first', worker, at });
+  /** That workers had it, each execution once. Where none is known of, a worker had it all the same. */
+  sent({ worker, at, begun = [], byWord = false }: Sent): void {
+    if (this.isOver) return;
+    const times = begun.length === 0 ? [at] : begun;
+    for (let had = this.invocation?.attempt ?? 0; had < times.length; had += 1) {
+      const last = had === times.length - 1;
+      this.again(had, byWord && last ? 'redispatch' : 'proven_absent', last ? worker : null, times[had] ?? at);
+    }
+  }
+
+  /** After an execution that did not tell what became of it, a call that may not be sent twice was in doubt before it was sent again. */
+  private again(had: number, why: 'redispatch' | 'proven_absent', worker: string | null, at: number): void {
+    const resends = had > 0 && this.invocation?.status === 'dispatched' && isResendSafe(this.prepared.side_effect);
+    if (had > 0 && !resends) this.step({ does: 'lose', code: 'dispatch:indeterminate', exhausted: true });
+    const ground = had === 0 ? 'first' : resends ? 'resend_safe' : why;
+    this.step({ does: 'dispatch', attempt: had + 1, ground, worker, at });
   }
 
   /** A call that may be sent twice goes on as it is; of any other a person has to say what became of it. */
@@ -80,21 +94,25 @@ export class CallMoves {
     this.step({ does: 'lose', code, exhausted });
   }
 
-  giveUp(code: UnsentCode): void {
-    this.step({ does: 'give_up', code, at: Date.now() });
+  /** It was never begun. Where somebody had it before, that is not known of it, and a person says what became of it. */
+  giveUp(code: GiveUpCode): void {
+    if (this.invocation?.status === 'dispatched') this.lost('dispatch:indeterminate');
+    else this.step({ does: 'give_up', code, at: Date.now() });
   }
 
-  /** By a worker's own word. */
-  failed(code: string, sent: Sent): void {
+  /** By the own word of who did it. */
+  private failed(code: string, sent: Sent): void {
     this.sent(sent);
     const ground = this.invocation?.status === 'indeterminate' ? 'late_result' : 'result';
     this.step({ does: 'finish', status: 'failed', ground, resultDigest: null, code, at: Date.now() });
   }
 
   /** The chain has ended: what it says is what became of the call. `unsent`: for what it was ended, if it was for something. */
-  conclude(chain: ChainKeeper, results: readonly EffectResultRecord[], sent: Sent, unsent: UnsentCode | null): void {
+  conclude(chain: ChainKeeper, results: readonly EffectResultRecord[], sent: Sent, unsent: GiveUpCode | null): void {
     const [effect] = chain.effects();
     const at = Date.now();
+    // A slot that was begun counts, whatever is known of its end.
+    if ((sent.begun ?? []).length > 0) this.sent(sent);
     if (effect?.state === 'committed') {
       this.sent(sent);
       const resultDigest = results[0]?.result_digest ?? null;

@@ -16,6 +16,7 @@ import { APPROVAL_REJECTED } from './approval-rejected';
 import type { ChainKeeper } from './chain-keeper';
 import type { governedPlan } from './governed-plan';
 import { takeTurnSignal, type GovernedPlanInput } from './messages';
+import { searchOfCall } from './session-search';
 
 /**
  * `child`: it has ended, and its chain with it. `permitted`: it has ended with the permission to send, which its workers cannot.
@@ -37,6 +38,7 @@ export async function carriedByChild(
     ...(journalId === null ? {} : { journal_id: journalId }),
     ...(taskQueue === undefined ? {} : { task_queue: taskQueue }),
     ...(chain.callId === null ? {} : { call_id: chain.callId }),
+    ...(chain.allow === null ? {} : { allow: chain.allow }),
   };
   try {
     const child = await startChild<typeof governedPlan>('governedPlan', {
@@ -47,6 +49,7 @@ export async function carriedByChild(
       workflowIdReusePolicy: 'ALLOW_DUPLICATE',
       workflowTaskTimeout: CARRIER_TASK_TIMEOUT_MS,
       memo: { countersign_plan: plan.planDigest },
+      ...(chain.callId === null ? {} : searchOfCall(plan.effects[0]?.toolId)),
       staticSummary: `${plan.workflowId}: ${plan.effects.length} effects`.slice(0, 200),
     });
     const { status } = await child.result();

@@ -3,6 +3,7 @@
  * plan and the witnesses, with the same rules; a digest that differs stops the plan, so a history proves its own chain.
  */
 import type { DriveResult } from '../activities/contract';
+import type { AllowedWorkers } from '../activities/tool-contract';
 import { planFromRecord, openingCheckpoint, type GovernedPlan } from '../rules/plans/plan';
 import type { Dict } from '../rules/fields';
 import { RecoveryError, validateSuccessor, type RecoveryCheckpoint } from '../rules/recovery';
@@ -19,6 +20,10 @@ export class ChainKeeper {
   journalId: string | null;
   /** A drive did not come back, or another execution drove before: a refusal is then a question to a person, not the end. */
   mayHaveBegun: boolean;
+  /** A person has said that something is to be sent once more. */
+  sentByWord = false;
+  /** Workers that may send it; null for every worker. */
+  allow: AllowedWorkers | null = null;
   private lastWitness: Witness | null = null;
 
   constructor(
@@ -75,6 +80,7 @@ export class ChainKeeper {
       if (next === null) throw divergence(Number(head.sequence) + 1);
       const { checkpoint } = next;
       witness = next.witness;
+      if (isAttestedAbsent(witness)) this.sentByWord = true;
       if (witness.step === 'opened') lineages.push([]);
       lineages.at(-1)?.push(checkpoint.checkpointDigest);
       head = checkpoint;
@@ -162,6 +168,10 @@ function successor(
     if (fault instanceof Refusal || fault instanceof RecoveryError) return null;
     throw fault;
   }
+}
+
+function isAttestedAbsent({ observations }: Witness): boolean {
+  return observations.some((found) => found.state === 'absent' && found.proof === 'attested');
 }
 
 function isUnknown(found: ProvenObservation | undefined): boolean {

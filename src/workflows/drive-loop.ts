@@ -2,6 +2,7 @@
  * How a workflow carries a plan: drive, wait, park, follow, until it is closed. Invariant: an execution that did not come
  * back is unknown, never a failure of the plan; the next one takes the turn anew. Waits are durable timers.
  */
+import { TimeoutFailure, TimeoutType } from '@temporalio/common';
 import {
   ActivityFailure,
   CancellationScope,
@@ -60,8 +61,13 @@ export class DriveLoop {
   closed = false;
   /** What the effects of a closed plan gave back. */
   results: readonly EffectResultRecord[] = [];
+  /** Of a call: when each execution of it began, as far as a drive has told. */
+  begun: readonly number[] = [];
+  /** How long each execution may wait for a worker; when none has come by then, the loop ends as `handed_over`. */
+  startsWithinMs: number | null = null;
   /** Another workflow carries the plan: never take the turn from it, but ask now and then whether it is still there. */
   onlyFollows = false;
+  private untaken = false;
   private epoch: number | null = null;
   private reclaim = false;
   private cancelling = false;
@@ -112,6 +118,7 @@ export class DriveLoop {
       if (this.cancelling) this.enter('cancelling', null, null);
       const follows = this.onlyFollows || this.state === 'following';
       const result = await this.drive(this.cancelling ? 'cancel' : follows ? 'follow' : 'drive');
+      if (this.untaken) return { end: 'handed_over' };
       this.returned += 1;
       const end = result === null ? await this.afterFailure() : await this.after(result);
       if (end !== null) return end;
@@ -159,7 +166,8 @@ export class DriveLoop {
   /** Null when the execution did not come back. */
   async drive(intent: DriveIntent): Promise<DriveResult | null> {
     this.host.tell(this.status());
-    const options = { ...ACTIVITY, summary: this.host.summary(this.status()) };
+    const starts = this.startsWithinMs === null ? {} : { scheduleToStartTimeout: this.startsWithinMs };
+    const options = { ...ACTIVITY, ...starts, summary: this.host.summary(this.status()) };
     const activities = proxyActivities<CountersignActivities>(
       this.taskQueue === undefined ? options : { ...options, taskQueue: this.taskQueue },
     );
@@ -177,6 +185,7 @@ export class DriveLoop {
       waited: this.waited.record,
       ...this.answers.forRequest(intent),
       ...(chain.callId === null ? {} : { call_id: chain.callId }),
+      ...(chain.allow === null ? {} : { allow: chain.allow }),
     };
     try {
       // A cancellation of the workflow reaches the drive, which then finishes the effect in hand; the last drive must not hear it.
@@ -188,6 +197,7 @@ export class DriveLoop {
       return result;
     } catch (fault) {
       if (!(fault instanceof ActivityFailure) && !isCancellation(fault)) throw fault;
+      this.untaken = this.startsWithinMs !== null && isUntaken(fault);
       this.outage.failed(chain.plan.runId, fault);
       return null;
     } finally {
@@ -205,6 +215,7 @@ export class DriveLoop {
     }
     this.answers.hear(result);
     this.epoch = result.epoch;
+    this.begun = result.begun ?? this.begun;
     this.replayed = this.replayed && result.replayed;
     const moved = before !== this.chain.expectedHead?.digest;
     if (moved) this.followed = 0;
@@ -322,4 +333,9 @@ export class DriveLoop {
     this.message = message;
     this.host.tell(this.status());
   }
+}
+
+function isUntaken(fault: unknown): boolean {
+  const { cause } = fault as { readonly cause?: unknown };
+  return cause instanceof TimeoutFailure && cause.timeoutType === TimeoutType.SCHEDULE_TO_START;
 }

@@ -45,6 +45,7 @@ export async function governedPlan(input: GovernedPlanInput): Promise<PlanOutcom
       (asked.messages >= MOST_MESSAGES || workflowInfo().continueAsNewSuggested) && allHandlersFinished();
     const loop = new DriveLoop(chain, input.task_queue, wantsRenewal, CARRIER, input.answers);
     if (input.parked !== undefined) loop.inherit(input.parked);
+    chain.allow = input.allow ?? null;
     if (input.begun === true) chain.mayHaveBegun = true;
     if (input.preview === true) return await preview(loop);
     listen(loop, asked);

@@ -4,6 +4,7 @@
  */
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import type { ParkReason, PreviewedEffect } from '../activities/contract';
+import type { AllowedWorkers } from '../activities/tool-contract';
 import type { Dict } from '../rules/fields';
 import type { CarriedAnswers } from './answers';
 
@@ -27,6 +28,8 @@ export interface GovernedPlanInput {
   readonly task_queue?: string;
   /** The call of a tool session that the plan is. @default it is none */
   readonly call_id?: string;
+  /** Workers that may send it. @default every worker */
+  readonly allow?: AllowedWorkers;
   /** Set by continue-as-new. */
   readonly known?: KnownHead;
   /** Set by whoever drove before, in another execution: a drive did not come back, so more may have happened than is known. */

@@ -129,6 +129,8 @@ export interface QueueStatus {
   readonly waiting: readonly string[];
   readonly running: readonly string[];
   readonly workers: readonly QueueWorker[];
+  /** Some worker has registered at some time. */
+  readonly ever_registered: boolean;
   /** Reports given since the queue began. */
   readonly reported: number;
   /** How often it has continued as new. */

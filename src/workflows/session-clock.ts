@@ -31,16 +31,16 @@ export class SessionClock {
     }
   }
 
-  /** Calls `over` once when the limit is reached. The answer ends the watch. */
-  watch(limitMs: number, over: () => void): () => void {
+  /** Calls `over` whenever nothing is left, until that answers false. What this answers ends the watch. */
+  watch(leftMs: () => number | null, over: () => Promise<boolean>): () => void {
     const scope = new CancellationScope();
     const watching = scope.run(async () => {
-      for (let left = limitMs - this.runMs; left > 0; left = limitMs - this.runMs) {
+      for (let left = leftMs(); left !== null; left = leftMs()) {
         // A timer that ends during a pause finds time left: what was waited for does not count.
-        if (this.pausedAt === null) await Promise.race([sleep(left), condition(() => this.pausedAt !== null)]);
-        else await condition(() => this.pausedAt === null);
+        if (this.pausedAt !== null) await condition(() => this.pausedAt === null);
+        else if (left > 0) await Promise.race([sleep(left), condition(() => this.pausedAt !== null)]);
+        else if (!(await over())) return;
       }
-      over();
     });
     watching.catch(() => undefined);
     return () => scope.cancel();

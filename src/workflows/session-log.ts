@@ -7,6 +7,7 @@ import {
   SESSION_LOG_ACTIVITY,
   type LogEvent,
   type LogHead,
+  type LogPlace,
   type SessionActivities,
 } from '../activities/session-contract';
 import { eventToBody, type SessionEvent } from '../rules/invocations/session-event';
@@ -23,6 +24,8 @@ const MOST_AT_ONCE = 200;
 export class SessionLog {
   private readonly unwritten: LogEvent[] = [];
   private writing: Promise<void> | null = null;
+  /** How far the log goes. After a reset that may be further than this history. */
+  place: LogPlace = { turn: 0, round: 0 };
 
   constructor(
     private readonly definition: SessionDefinition,
@@ -47,7 +50,11 @@ export class SessionLog {
   private async write(): Promise<void> {
     const events = this.unwritten.slice(0, MOST_AT_ONCE);
     const activities = proxyActivities<SessionActivities>({ ...ACTIVITY, summary: summaryOf(events) });
-    const { journal_id: journalId, head } = await CancellationScope.nonCancellable(() =>
+    const {
+      journal_id: journalId,
+      head,
+      place,
+    } = await CancellationScope.nonCancellable(() =>
       activities[SESSION_LOG_ACTIVITY]({
         session_id: this.definition.session,
         journal_id: this.journalId,
@@ -58,6 +65,7 @@ export class SessionLog {
     this.unwritten.splice(0, events.length);
     this.journalId = journalId;
     this.head = head;
+    this.place = place;
   }
 }
 

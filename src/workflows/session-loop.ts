@@ -17,21 +17,21 @@ import {
   type RoundResult,
   type SessionActivities,
 } from '../activities/session-contract';
+import type { SessionEvent } from '../rules/invocations/session-event';
 import type { SessionFailure, SessionStatus } from '../rules/invocations/vocabulary';
 import { definitionDigest, type SessionDefinition } from '../rules/sessions/definition-record';
+import { SessionCalls } from './session-calls';
 import { SessionClock } from './session-clock';
+import { Inbox } from './session-inbox';
+import { SessionLimits, type LimitHost } from './session-limits';
 import { SessionLog } from './session-log';
-import type { CallReport } from './queue-messages';
 import type {
   CarriedSession,
-  SessionLimits,
+  SessionLimits as SessionLimitsInput,
   ToolSessionInput,
   ToolSessionStatus,
-  UserMessage,
 } from './session-messages';
-import { QueueDoor } from './session-queue';
 import { SessionStory } from './session-story';
-import { ToolCall, type CallHost } from './tool-call';
 
 const MODEL = {
   startToCloseTimeout: '1 hour',
@@ -44,8 +44,9 @@ const PREPARE = {
   heartbeatTimeout: '10 seconds',
   retry: { initialInterval: '200 milliseconds', maximumInterval: '30 seconds' },
 } as const;
-/** Names of messages that are remembered, so that one that comes again is no new one. */
-const MOST_HANDLED = 1_000;
+
+/** Stands for the message of a turn that this history does not know; the journal does. */
+const UNSEEN = '';
 
 export type SessionEnd = 'ended' | 'renew';
 
@@ -58,15 +59,15 @@ export class SessionLoop {
   private turn: number;
   private round: number;
   private asked: string | null;
-  private readonly inbox: UserMessage[];
-  private readonly handled: Set<string>;
+  readonly inbox: Inbox;
   private readonly tokens: { input: number; output: number };
   private readonly definition: SessionDefinition;
   private readonly log: SessionLog;
   private readonly clock: SessionClock;
   private readonly limits: SessionLimits;
+  private readonly most: SessionLimitsInput;
   private readonly story = new SessionStory();
-  private calls: readonly ToolCall[] = [];
+  readonly calls: SessionCalls;
   /** What of the turn is under way and ends when nothing more is wanted. */
   private scope: CancellationScope | null = null;
 
@@ -82,43 +83,48 @@ export class SessionLoop {
     this.turn = carried?.turn ?? 0;
     this.round = carried?.round ?? 0;
     this.asked = carried?.asked ?? null;
-    this.inbox = [...(carried?.inbox ?? (input.message === undefined ? [] : [input.message]))];
-    this.handled = new Set(carried?.handled ?? (input.message === undefined ? [] : [input.message.message_id]));
+    this.inbox = new Inbox(carried, input.message);
     this.tokens = { ...(carried?.tokens ?? { input: 0, output: 0 }) };
     this.log = new SessionLog(this.definition, carried?.journal_id ?? input.journal_id ?? null, carried?.log ?? null);
     this.clock = new SessionClock(carried?.started_at ?? Date.now(), carried?.waited_ms ?? 0);
-    this.limits = { tokens: null, rounds: null, wall_clock_ms: null, ...limits };
+    this.most = { tokens: null, rounds: null, wall_clock_ms: null, ...limits };
+    const host = {
+      journalId: () => this.log.journalId,
+      say: (event: SessionEvent, time?: number, at?: number) => this.say(event, time, at),
+      fail: (failure: SessionFailure) => this.fail(failure),
+      changed: () => this.settle(),
+    };
+    this.calls = new SessionCalls(host);
+    this.limits = new SessionLimits({ ...host, ...this.limitHost() }, carried?.granted);
   }
 
-  /** A message that is known already is not taken a second time. */
-  take(message: UserMessage): void {
-    if (this.handled.has(message.message_id)) return;
-    this.handled.add(message.message_id);
-    for (const oldest of this.handled) {
-      if (this.handled.size <= MOST_HANDLED) break;
-      this.handled.delete(oldest);
-    }
-    this.inbox.push(message);
+  private limitHost(): Pick<LimitHost, 'session' | 'limits' | 'spent'> {
+    const { tokens, rounds, wall_clock_ms: wall_clock } = this.most;
+    return {
+      session: this.input.session_id,
+      limits: { tokens, rounds, wall_clock },
+      spent: () => ({
+        tokens: this.tokens.input + this.tokens.output,
+        rounds: this.round,
+        wall_clock: this.clock.runMs,
+      }),
+    };
   }
 
-  get pendingMessages(): number {
-    return this.inbox.length;
+  private say(event: SessionEvent, time?: number, at?: number): void {
+    this.log.say(event, time, at);
+    this.settle();
   }
 
   get waiting(): number {
-    return this.inbox.length + (this.asked === null ? 0 : 1);
+    return this.inbox.size + (this.asked === null ? 0 : 1);
   }
 
   cancel(): void {
     this.cancelling = true;
+    this.limits.cancel();
     this.scope?.cancel();
-    for (const call of this.calls) call.cancel();
-  }
-
-  /** Of a request that is not the last one of its call, nobody wants to know any more. */
-  hear(report: CallReport): void {
-    const call = this.calls.find(({ callId }) => callId === report.call_id);
-    if (call !== undefined && report.request === call.request) call.report = report;
+    this.calls.cancel();
   }
 
   async run(): Promise<SessionEnd> {
@@ -135,16 +141,16 @@ export class SessionLoop {
 
   private async nextTurn(): Promise<'renew' | 'over' | 'on'> {
     if (this.asked === null) {
-      if (this.inbox.length === 0 && !this.cancelling && !this.completing) await this.park();
-      const next = this.cancelling ? undefined : this.inbox.shift();
-      if (next === undefined) {
+      if (this.inbox.size === 0 && !this.cancelling && !this.completing) await this.park();
+      const next = this.cancelling ? undefined : this.inbox.next();
+      if (next === undefined && (this.cancelling || !this.isBehind)) {
         if (!this.cancelling && !this.completing) return 'renew';
         return this.ends(this.cancelling ? 'cancelled' : 'completed');
       }
       this.turn += 1;
       this.round = 0;
-      this.asked = next.message;
-      this.log.say({ type: 'message.user', turn: this.turn, message: next.message });
+      this.asked = next?.message ?? UNSEEN;
+      if (next !== undefined) this.log.say({ type: 'message.user', turn: this.turn, message: next.message });
     }
     const over = await this.rounds();
     if (over === 'renew') return 'renew';
@@ -158,39 +164,41 @@ export class SessionLoop {
   private async park(): Promise<void> {
     this.enter('awaiting_input');
     await this.log.written();
-    await condition(() => this.inbox.length > 0 || this.cancelling || this.completing || this.wantsRenewal());
+    const goesOn = (): boolean => this.inbox.size > 0 || this.cancelling || this.completing || this.isBehind;
+    await condition(() => goesOn() || this.wantsRenewal());
     this.enter('running');
+  }
+
+  /** Before a reset there was a turn more. */
+  private get isBehind(): boolean {
+    return this.log.place.turn > this.turn;
   }
 
   private async rounds(): Promise<'renew' | 'over'> {
     this.enter('running');
-    const watch =
-      this.limits.wall_clock_ms === null
-        ? null
-        : this.clock.watch(this.limits.wall_clock_ms, () => this.fail('limit:wall_clock'));
+    const { limits } = this;
+    const unwatch = this.clock.watch(
+      () => limits.wallClockLeftMs,
+      () => CancellationScope.nonCancellable(() => limits.mayGoOn()),
+    );
     try {
       for (;;) {
-        if (this.over || this.exceeded()) return 'over';
+        if (this.over || !(await limits.mayGoOn())) return 'over';
         const answer = await this.ask();
         if (answer === null || answer.calls.length === 0) return 'over';
-        const calls = this.over ? [] : await this.prepare();
+        // What the calls are asked for stands in the log before the first of them is begun.
+        const [calls] = await Promise.all([this.over ? [] : this.prepare(), this.log.written()]);
         await this.carry(calls);
-        if (!this.over && this.wantsRenewal()) return 'renew';
+        if (!this.over && this.wantsRenewal() && (await limits.settled())) return 'renew';
       }
     } finally {
-      watch?.();
+      unwatch();
+      await limits.settled();
     }
   }
 
   private get over(): boolean {
     return this.cancelling || this.failure !== null;
-  }
-
-  private exceeded(): boolean {
-    const { rounds, tokens } = this.limits;
-    if (tokens !== null && this.tokens.input + this.tokens.output >= tokens) this.fail('limit:tokens');
-    else if (rounds !== null && this.round >= rounds) this.fail('limit:rounds');
-    return this.failure !== null;
   }
 
   /** The next answer of the model, or null where there will be none. */
@@ -207,8 +215,12 @@ export class SessionLoop {
       if (!this.over) this.fail('model:failed');
       return null;
     }
+    // An answer that comes while people are asked about a limit waits for them.
+    if (!(await this.limits.settled()) || this.failure !== null) return null;
     // Before a reset, this turn was that of another message: ours comes after it.
-    if (answer.message !== message) this.inbox.unshift({ message_id: `turn-${turn}`, message });
+    if (answer.message !== message && message !== UNSEEN) {
+      this.inbox.putBack({ message_id: `turn-${turn}`, message });
+    }
     this.asked = answer.message;
     this.tokens.input += answer.usage.input;
     this.tokens.output += answer.usage.output;
@@ -233,33 +245,17 @@ export class SessionLoop {
   }
 
   private async carry(prepared: readonly PreparedCall[]): Promise<void> {
-    const queues = new QueueDoor();
-    const host: CallHost = {
-      journalId: () => this.log.journalId,
-      say: (event, time, at) => {
-        this.log.say(event, time, at);
-        this.settle();
-      },
-      enqueue: (call) => queues.enqueue(call),
-      withdraw: (call) => queues.withdraw(call),
-      fail: (failure) => this.fail(failure),
-    };
-    this.calls = prepared.map((call) => new ToolCall(call, host));
-    this.settle();
-    await Promise.all(
-      this.calls.map(async (call) => {
-        await call.run();
-        this.settle();
-      }),
-    );
-    this.calls = [];
+    const { turn, round } = this;
+    await this.calls.carry({ turn, round }, prepared, this.over);
     if (!this.over) this.enter('running');
   }
 
   /** Where the calls have brought the session; what they said is written beside them. */
   private settle(): void {
-    const open = this.calls.filter((call) => !call.isOver);
-    if (open.length > 0) this.enter(open.every((call) => call.waitsForPeople) ? 'awaiting_approval' : 'awaiting_tool');
+    const { waitFor } = this.calls;
+    if (this.limits.review !== null || waitFor === 'people') this.enter('awaiting_approval');
+    else if (waitFor === 'workers') this.enter('awaiting_tool');
+    else if (this.status === 'awaiting_approval') this.enter('running');
     // Whoever waits for it hears why it cannot be written.
     this.log.written().catch(() => undefined);
   }
@@ -283,13 +279,14 @@ export class SessionLoop {
   private fail(failure: SessionFailure): void {
     if (this.over) return;
     this.failure = failure;
+    this.limits.cancel();
     this.scope?.cancel();
-    for (const call of this.calls) call.cancel();
+    this.calls.cancel();
   }
 
   private started(): void {
     const { agent_version: agentVersion, mode = 'interactive', kind = 'root' } = this.input;
-    const { tokens, rounds, wall_clock_ms: wallClockMs } = this.limits;
+    const { tokens, rounds, wall_clock_ms: wallClockMs } = this.most;
     this.log.say({
       type: 'session.started',
       ...{ agentVersion, mode, kind, definition: definitionDigest(this.definition) },
@@ -298,13 +295,24 @@ export class SessionLoop {
     });
   }
 
-  private ends(status: 'completed' | 'failed' | 'cancelled'): 'over' {
+  private async ends(status: 'completed' | 'failed' | 'cancelled'): Promise<'over'> {
+    if (status !== 'completed') await this.endUnknown();
     this.enter(status);
     const { failure } = this;
     this.log.say(
       status === 'failed' ? { type: 'session.failed', code: failure ?? 'model:failed' } : { type: `session.${status}` },
     );
     return 'over';
+  }
+
+  /** Before a reset there may have been calls that this history does not know: none of them is begun any more. */
+  private async endUnknown(): Promise<void> {
+    await this.log.written();
+    const { turn, round } = this.log.place;
+    if (round === 0 || this.calls.hasCarried({ turn, round })) return;
+    this.turn = turn;
+    this.round = round;
+    await this.carry(await this.prepare());
   }
 
   private enter(status: SessionStatus): void {
@@ -318,11 +326,11 @@ export class SessionLoop {
     if (log.head === null || log.journalId === null) throw new Error('a session continues as new only with a log');
     return {
       ...{ turn, round, asked, log: log.head, journal_id: log.journalId },
-      inbox: this.inbox,
-      handled: [...this.handled],
+      ...this.inbox.carried,
       tokens: this.tokens,
       started_at: this.clock.startedAt,
       waited_ms: this.clock.waitedMs,
+      granted: this.limits.granted,
     };
   }
 
@@ -331,8 +339,8 @@ export class SessionLoop {
     return {
       ...{ session_id: input.session_id, agent_version: input.agent_version, journal_id: log.journalId },
       ...{ status, failure, turn, round, tokens: { ...tokens }, log: log.head },
-      pending_messages: this.inbox.length,
-      calls: this.calls.map((call) => call.status()),
+      pending_messages: this.inbox.size,
+      calls: this.calls.statuses,
       started_at: this.clock.startedAt,
       waited_ms: this.clock.waitedMs,
     };

@@ -4,12 +4,15 @@
  */
 import { defineQuery, defineUpdate } from '@temporalio/workflow';
 import type { LogHead } from '../activities/session-contract';
-import type { InvocationStatus, SessionStatus } from '../rules/invocations/vocabulary';
+import type { SideEffectClass } from '../rules/sends/traits';
+import type { InvocationStatus, SessionLimit, SessionStatus } from '../rules/invocations/vocabulary';
 
 export interface SessionTool {
   readonly tool: string;
   /** Null for a tool without a version. */
   readonly version: string | null;
+  /** Its class for this agent, where that is more careful than its own. */
+  readonly sideEffect?: SideEffectClass;
 }
 
 /** Null is no limit. */
@@ -64,6 +67,8 @@ export interface CarriedSession {
   readonly tokens: { readonly input: number; readonly output: number };
   readonly started_at: number;
   readonly waited_ms: number;
+  /** How often people have let it go on behind each limit. @default never */
+  readonly granted?: Partial<Record<SessionLimit, number>>;
   readonly log: LogHead;
   readonly journal_id: string;
 }

@@ -5,21 +5,29 @@
 import { ApplicationFailure, CancellationScope, condition, isCancellation, log, sleep } from '@temporalio/workflow';
 import type { DriveResult } from '../activities/contract';
 import type { PreparedCall, TermsRecord } from '../activities/session-contract';
-import { toolTaskQueue } from '../rules/invocations/names';
-import { TRIGGERS, type SessionFailure, type Trigger, type UnsentCode } from '../rules/invocations/vocabulary';
+import { callPlace, toolTaskQueue } from '../rules/invocations/names';
+import {
+  GIVE_UP_CODES,
+  TRIGGERS,
+  type GiveUpCode,
+  type SessionFailure,
+  type Trigger,
+  type UnknownCode,
+} from '../rules/invocations/vocabulary';
 import { carrierWorkflowId } from '../rules/plans/identity';
 import { Refusal } from '../rules/refusal';
 import { CallApproval } from './call-approval';
+import { LONGEST_PAUSE_MS, answeredAt, carriedOn } from './call-carrier';
 import { DRIVE_SLACK_MS, driveOnce } from './call-drive';
 import { CallMoves, type Say, type Sent } from './call-moves';
-import { carriedByChild, type CarriedBy } from './carrier-child';
 import { ChainKeeper } from './chain-keeper';
-import { DriveLoop } from './drive-loop';
+import { DriveLoop, type LoopEnd } from './drive-loop';
 import type { CallReport } from './queue-messages';
 import type { CallStatus } from './session-messages';
 import { guestOf } from './story';
 
-const LONGEST_PAUSE_MS = 10 * 60_000;
+/** A worker of the tool that is there takes what is to be closed at once. */
+const TAKE_MS = 3_000;
 
 /** What a call needs of its session. */
 export interface CallHost {
@@ -28,12 +36,14 @@ export interface CallHost {
   /** Where the call goes that is to wait in its tool's queue. */
   enqueue(call: ToolCall): Promise<void>;
   withdraw(call: ToolCall): Promise<void>;
+  /** Why no worker took a call that had no queue of ours. */
+  untaken(call: ToolCall): Promise<GiveUpCode>;
   /** What people said of a call ends the session. */
   fail(failure: SessionFailure): void;
 }
 
-/** `over`: its outcome is known. `people`: that takes time, or a person. */
-type Next = 'over' | 'people' | { readonly stands: Trigger };
+/** `over`: its outcome is known. `people`: that takes time, or a person. `unsent`: nothing of it was begun, somebody says. */
+type Next = 'over' | 'people' | { readonly unsent: GiveUpCode };
 
 export class ToolCall {
   /** The last word of the queue. */
@@ -46,6 +56,8 @@ export class ToolCall {
   private approval: CallApproval | null = null;
   private review: string | null = null;
   private cancelled = false;
+  /** Why nobody knows what became of it. */
+  private doubt: UnknownCode | null = null;
   private following: DriveLoop | null = null;
 
   constructor(
@@ -117,9 +129,10 @@ export class ToolCall {
       const next = this.prepared.capacity === 'native' ? await this.first() : await this.queued();
       if (next === 'over' || this.cancelled) return;
       if (next === 'people') return await this.byPeople();
-      const asked = await this.asking().termsAt(next.stands);
-      if (asked === null) return await this.unsent(next.stands as UnsentCode);
-      if (!(await this.permitted(next.stands, asked))) return;
+      const stands = TRIGGERS.find((trigger) => trigger === next.unsent);
+      const asked = stands === undefined ? null : await this.asking().termsAt(stands);
+      if (stands === undefined || asked === null) return await this.unsent(next.unsent);
+      if (!(await this.permitted(stands, asked))) return;
     }
   }
 
@@ -140,20 +153,18 @@ export class ToolCall {
   }
 
   private asking(): CallApproval {
-    return (this.approval ??= new CallApproval(this.prepared, this.chain.plan, this.host.journalId, this.host.say));
+    const { prepared, chain, host } = this;
+    const { call_id: callId, args_digest: argsDigest } = prepared;
+    return (this.approval ??= new CallApproval({
+      ...{ session: callPlace(callId).session, about: { callId, argsDigest, limit: null } },
+      ...{ chain, journalId: host.journalId, say: host.say },
+      demand: prepared.status === 'planned' ? prepared.demand : 0,
+    }));
   }
 
-  /** A workflow of the call's own takes the answers, driven by the session's workers: no tool worker has to be there for that. */
-  private async answered(): Promise<'permitted' | 'closed'> {
+  private answered(): Promise<'permitted' | 'closed'> {
     this.review = carrierWorkflowId(this.chain.plan.runId);
-    for (let pauseMs = 500; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
-      const end = await this.child(undefined);
-      if (end === 'permitted') return end;
-      if (end === 'child' || end instanceof ApplicationFailure) return 'closed';
-      await sleep(pauseMs);
-      const seen = await new DriveLoop(this.newKeeper() ?? this.chain, undefined).drive('follow');
-      if (seen?.status === 'done') return 'closed';
-    }
+    return answeredAt(this.chain, () => this.newKeeper() ?? this.chain);
   }
 
   /** Without a queue of ours: Temporal's own task queue, and the time that it may take to start. */
@@ -162,7 +173,7 @@ export class ToolCall {
     this.moves.queue();
     const result = await driveOnce(this.chain, this.prepared);
     if (this.cancelled && (result === 'not_taken' || result === 'lost')) return 'over';
-    if (result === 'not_taken') return { stands: 'dispatch:capacity_exhausted' };
+    if (result === 'not_taken') return { unsent: await this.host.untaken(this) };
     if (result === 'lost') return this.hear(result, { worker: null, at });
     return this.hear(result, { worker: result.worker?.identity ?? null, at: result.worker?.took_at ?? at });
   }
@@ -181,39 +192,36 @@ export class ToolCall {
     );
     const { status, code, worker_identity: worker, dispatched_at, result } = this.report as unknown as CallReport;
     const sent = { worker, at: dispatched_at ?? Date.now() };
-    if (status === 'failed') {
-      const stands = TRIGGERS.find((trigger) => trigger === code);
-      if (stands !== undefined) return { stands };
-      if (code === 'dispatch:withdrawn') this.moves.giveUp(code);
-      else this.moves.failed(code ?? 'dispatch:failed', sent);
-      return 'over';
-    }
+    if (status === 'failed') return { unsent: giveUpCodeOf(code) };
     return this.hear(result ?? (status === 'unknown' ? 'lost' : 'untold'), sent);
   }
 
   /** What the first execution answered: the end, or something that takes time or a person. */
   private hear(result: DriveResult | 'lost' | 'untold', sent: Sent): Next {
     if (result === 'untold') return 'people';
-    if (result === 'lost') {
-      this.moves.sent(sent);
-      this.moves.lost('dispatch:lease_expired');
-      return 'people';
-    }
+    if (result === 'lost') return this.doubted('dispatch:lease_expired', sent);
     if (result.status === 'refused') {
-      this.moves.failed(result.code, sent);
-      return 'over';
+      return result.head === null ? { unsent: result.code } : this.doubted('dispatch:indeterminate', sent);
     }
     if (!this.accepts(result)) return 'people';
+    const had: Sent = { ...sent, begun: result.begun ?? [], byWord: this.chain.sentByWord };
     if (result.status === 'done') {
-      this.moves.conclude(this.chain, result.results ?? [], sent, this.cancelled ? 'session:cancelled' : null);
+      this.moves.conclude(this.chain, result.results ?? [], had, this.cancelled ? 'session:cancelled' : null);
       return 'over';
     }
     if (result.status === 'parked' && result.reason === 'approval_missing') this.moves.ask();
-    else if (result.status === 'parked' || result.status === 'waiting') {
-      this.moves.sent(sent);
-      // A look-up that is still waited for may yet tell; what may be sent twice goes on by itself.
-      this.moves.lost(result.status === 'parked' ? 'dispatch:indeterminate' : 'dispatch:lease_expired');
-    }
+    // A look-up that is still waited for may yet tell; what may be sent twice goes on by itself.
+    else if (result.status === 'parked') return this.doubted('dispatch:indeterminate', had);
+    else if (result.status === 'waiting') return this.doubted('dispatch:lease_expired', had);
+    return 'people';
+  }
+
+  /** Somebody may have done it: it is looked for, sent again where that is safe, or asked of a person. */
+  private doubted(code: UnknownCode, sent: Sent): 'people' {
+    this.doubt = code;
+    this.chain.mayHaveBegun = true;
+    this.moves.sent(sent);
+    this.moves.lost(code);
     return 'people';
   }
 
@@ -231,24 +239,13 @@ export class ToolCall {
 
   /** A workflow of its own carries the plan on: it asks people, waits for look-ups, and sends what may be sent again. */
   private async byPeople(): Promise<void> {
+    if (this.doubt !== null) await this.asking().reviewed(this.doubt);
     this.review = carrierWorkflowId(this.chain.plan.runId);
     for (let pauseMs = 1_000; !this.isOver; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
-      const end = await this.child(toolTaskQueue(this.prepared));
-      if (end instanceof ApplicationFailure) {
-        return this.moves.failed(end.type ?? 'dispatch:failed', { worker: null, at: Date.now() });
-      }
+      const end = await carriedOn(this.chain, toolTaskQueue(this.prepared));
+      if (end instanceof ApplicationFailure && this.doubt === null) return this.moves.giveUp(giveUpCodeOf(end.type));
       if (end !== 'child') await sleep(pauseMs);
       await this.followed();
-    }
-  }
-
-  private async child(taskQueue: string | undefined): Promise<CarriedBy | ApplicationFailure> {
-    try {
-      return await carriedByChild(this.chain, taskQueue, 'TRY_CANCEL');
-    } catch (fault) {
-      if (isCancellation(fault)) throw fault;
-      // Terminated by somebody: what became of the plan, the journal says; another one carries it on.
-      return fault instanceof ApplicationFailure ? fault : 'another';
     }
   }
 
@@ -259,44 +256,63 @@ export class ToolCall {
     this.following = loop;
     const end = await CancellationScope.nonCancellable(() => loop.run());
     this.following = null;
-    if (end.end === 'closed') this.conclude(loop);
+    if (end.end !== 'closed') return;
+    // Whom it asked, nobody here knows; what they said, the journal does.
+    if (this.moves.invocation?.status === 'awaiting_approval') await this.asking().hear();
+    this.conclude(loop);
   }
 
   /**
    * Nobody had it, says a queue, which may have lost who had. It is believed once nobody can have it any more; where the journal knows of
    * somebody, that is carried on.
    */
-  private async unsent(code: UnsentCode): Promise<void> {
-    const look = new DriveLoop(this.newKeeper() ?? this.chain, undefined);
-    const seen = await CancellationScope.nonCancellable(() => look.drive('preview'));
-    if (seen?.status !== 'previewed' || seen.effects.some(({ proof }) => proof !== 'never_begun')) {
-      return this.byPeople();
-    }
-    await CancellationScope.nonCancellable(() => this.closed(code));
+  private async unsent(code: GiveUpCode): Promise<void> {
+    if (await CancellationScope.nonCancellable(() => this.mayHaveBegun())) return this.byPeople();
+    await CancellationScope.nonCancellable(() => this.closed(code, false));
     // Begun between the look and the end, by a worker that is gone: there is nobody left who could say it, so nobody guesses.
     if (this.isReviewed) await condition(() => this.cancelled);
   }
 
+  private async mayHaveBegun(): Promise<boolean> {
+    const look = new DriveLoop(this.newKeeper() ?? this.chain, undefined);
+    const seen = await look.drive('preview');
+    return seen?.status !== 'previewed' || seen.effects.some(({ proof }) => proof !== 'never_begun');
+  }
+
   /** Nothing of the call may be begun from here on, whoever still holds a task for it. */
-  private async closed(unsent: UnsentCode): Promise<void> {
+  private async closed(unsent: GiveUpCode, begun?: boolean): Promise<void> {
     if (this.moves.invocation?.status === 'queued' && this.request > 0) await this.host.withdraw(this);
-    const loop = new DriveLoop(this.newKeeper() ?? this.chain, undefined, undefined, guestOf(this.prepared.tool));
-    loop.cancel();
-    const end = await loop.run();
-    if (end.end === 'closed') return this.conclude(loop, unsent);
-    if (end.end === 'turned_down') return this.moves.giveUp(unsent);
+    // Only workers of the tool can look for what was begun; where none is there, those of the session close it all the same.
+    const tools = (begun ?? (await this.mayHaveBegun())) ? await this.closing(toolTaskQueue(this.prepared)) : null;
+    const [loop, { end }] = tools !== null && tools[1].end !== 'handed_over' ? tools : await this.closing(undefined);
+    if (end === 'closed') return this.conclude(loop, unsent);
+    if (end === 'turned_down') return this.moves.giveUp(unsent);
     this.moves.sent({ worker: null, at: Date.now() });
     this.moves.lost('dispatch:indeterminate');
   }
 
-  private conclude({ chain, results }: DriveLoop, unsent: UnsentCode | null = null): void {
-    this.moves.conclude(chain, results, { worker: null, at: Date.now() }, unsent);
+  private async closing(taskQueue: string | undefined): Promise<readonly [DriveLoop, LoopEnd]> {
+    const loop = new DriveLoop(this.newKeeper() ?? this.chain, taskQueue, undefined, guestOf(this.prepared.tool));
+    if (taskQueue !== undefined) loop.startsWithinMs = TAKE_MS;
+    loop.cancel();
+    return [loop, await loop.run()];
+  }
+
+  private conclude({ chain, results, begun }: DriveLoop, unsent: GiveUpCode | null = null): void {
+    const sent: Sent = { worker: null, at: Date.now(), begun, byWord: chain.sentByWord };
+    this.moves.conclude(chain, results, sent, unsent);
   }
 
   private newKeeper(): ChainKeeper | null {
     const { prepared, host } = this;
-    return prepared.status === 'planned'
-      ? new ChainKeeper(prepared.plan, null, host.journalId(), prepared.call_id)
-      : null;
+    if (prepared.status !== 'planned') return null;
+    const keeper = new ChainKeeper(prepared.plan, null, host.journalId(), prepared.call_id);
+    if (prepared.descriptor_hash !== null) keeper.allow = { descriptor_hashes: [prepared.descriptor_hash] };
+    return keeper;
   }
+}
+
+/** A word of somebody else's is one of ours, or it is not believed to say more than that. */
+function giveUpCodeOf(code: string | null | undefined): GiveUpCode {
+  return GIVE_UP_CODES.find((known) => known === code) ?? 'dispatch:withdrawn';
 }

@@ -141,6 +141,7 @@ class ToolQueue {
       waiting: state.waiting.map((call) => call.callId),
       running: state.running.map((call) => call.callId),
       workers: state.workers.map(({ descriptorHash, ...worker }) => ({ ...worker, descriptor_hash: descriptorHash })),
+      ever_registered: state.everRegistered,
       reported,
       renewals: input.carried?.renewals ?? 0,
     };

@@ -65,7 +65,7 @@ function refuseStrange({ session_id: session }: ToolSessionInput): void {
 
 function listen(loop: SessionLoop, asked: Asked): void {
   setHandler(sessionStatusQuery, () => loop.view(), { description: 'Where the session stands, call by call.' });
-  setHandler(reportSignal, (report) => loop.hear(report), {
+  setHandler(reportSignal, (report) => loop.calls.hear(report), {
     description: 'From the queue of a tool: what became of a call.',
   });
   setHandler(
@@ -73,7 +73,7 @@ function listen(loop: SessionLoop, asked: Asked): void {
     (message) => {
       asked.messages += 1;
       const before = loop.waiting;
-      loop.take(message);
+      loop.inbox.take(message);
       return { message_id: message.message_id, before };
     },
     {
@@ -99,8 +99,7 @@ function listen(loop: SessionLoop, asked: Asked): void {
     },
     {
       validator: () => {
-        if (loop.pendingMessages > 0)
-          throw refused('messages wait for their turn; cancel the session, or ask again later');
+        if (loop.inbox.size > 0) throw refused('messages wait for their turn; cancel the session, or ask again later');
       },
       description: 'End the session when the turn under way is over.',
     },
@@ -116,7 +115,7 @@ function refuseMessage(loop: SessionLoop, message: UserMessage): void {
     throw refused('a message is named by an id of [A-Za-z0-9._-] and the digest of its text in the content store');
   }
   if (loop.completing || loop.closed || isEnded(loop.status)) throw refused('the session takes no more messages');
-  if (loop.pendingMessages >= MOST_WAITING) throw refused(`${MOST_WAITING} messages wait already; send it again later`);
+  if (loop.inbox.size >= MOST_WAITING) throw refused(`${MOST_WAITING} messages wait already; send it again later`);
 }
 
 function refused(reason: string): ApplicationFailure {

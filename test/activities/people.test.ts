@@ -45,12 +45,50 @@ describe('an approval', () => {
     expect(people.chain.head?.approvalExpiresAt).toBe(BigInt(Math.floor(people.now / 1000 + 3_600) * 1_000));
   });
 
-  it('counts people, not keys or tokens', async () => {
+  it('counts people, not keys or tokens: a second one of a person is refused, unless it counts where the first does not', async () => {
     const people = await asking();
-    const asked = people.question();
-    const twice = [approvalOf(asked, 'ann', people.signed), approvalOf(asked, 'ann', people.signed)];
-    expect(await people.drive(twice)).toMatchObject({ status: 'parked', reason: 'approval_missing' });
-    expect(people.question().have).toHaveLength(2);
+    people.reviewers.add('ann-too', [APPROVER]);
+    people.reviewers.hand('ann-too', 'ann');
+    const again = () => ['ann', 'ann-too'].map((who) => approvalOf(people.question(), who, people.signed));
+    const voted = ['receipt_voted', 'receipt_voted'];
+    expect(answersOf(await people.drive([...again()]))).toEqual([null, 'receipt_voted']);
+    expect(answersOf(await people.drive([...again()]))).toEqual(voted);
+    const inRole = approvalOf(people.question(), 'ann', { ...people.signed, role: AUDITOR });
+    expect(answersOf(await people.drive([inRole]))).toEqual(['receipt_voted']);
+    expect(people.last).toMatchObject({ status: 'parked', reason: 'approval_missing' });
+    expect(people.question().have).toHaveLength(1);
+    people.reviewers.revoke('ann');
+    expect(answersOf(await people.drive([again()[1] as string]))).toEqual([null]);
+    expect(answersOf(await people.drive([rejectionOf(people.question(), 'ann-too', people.signed)]))).toEqual([null]);
+    expect(people.last).toMatchObject({ status: 'done' });
+    expect(people.bench.told.sent).toHaveLength(0);
+  });
+
+  it('of a person counts for each rule once', async () => {
+    const people = await asking();
+    people.rule = { approvals: 2, roles: [APPROVER] };
+    await people.drive();
+    expect(answersOf(await people.drive([approvalOf(people.question(), 'ann', people.signed)]))).toEqual([null]);
+    people.rule = { approvals: 2, roles: [AUDITOR] };
+    await people.drive();
+    const inRole = approvalOf(people.question(), 'ann', { ...people.signed, role: AUDITOR });
+    expect(answersOf(await people.drive([inRole]))).toEqual([null]);
+  });
+
+  it.each([
+    [-1, null],
+    [0, 'receipt_late'],
+    [1, 'receipt_late'],
+  ])('comes %i ms after the end of its question: %s', async (ms, code) => {
+    const people = new People();
+    const expiresAt = people.now + 5_000;
+    people.rule = { approvals: 1, expiresAt };
+    await people.drive();
+    const [ann, bob] = approvals(people) as [string, string];
+    people.pass(5_000 + ms);
+    expect(answersOf(await people.drive([ann]))).toEqual([code]);
+    expect(people.bench.told.sent).toHaveLength(code === null ? 1 : 0);
+    if (code !== null) expect(answersOf(await people.drive([bob]))).toEqual(['receipt_late']);
   });
 
   it('that is handed over twice is kept once, also after it has expired', async () => {

@@ -10,6 +10,7 @@
 import { describe, expect, it } from 'vitest';
 import { ApplicationFailure } from '@temporalio/common';
 import type { DriveIntent } from '../../src/activities/contract';
+import { Registry } from '../../src/activities/registry';
 import { isAllowed, queueOf, refuseOtherCall, refuseWorker, type ToolStanding } from '../../src/activities/tool-door';
 import { callRunId } from '../../src/rules/invocations/names';
 import { draftFromJson, planFromDraft } from '../../src/rules/plans/draft';
@@ -19,6 +20,11 @@ import { Bench } from './support';
 const CHARGE = 'tool:tools.countersign.local/charge@1.0.0';
 const QUEUE = 'countersign-queue/charge@1.0.0';
 const refused = { status: 'refused', code: 'not_the_plans_workflow' };
+
+const door = (standing?: ToolStanding, registry = new Registry([])) => ({
+  registry,
+  ...(standing === undefined ? {} : { standing }),
+});
 
 describe('a queue', () => {
   it('drives the calls of its tool', async () => {
@@ -98,16 +104,16 @@ describe('a worker', () => {
     expect(isAllowed(allow, 'w1', hash)).toBe(may);
     const own = standing({ descriptorHash: hash, allow });
     const open = standing({ descriptorHash: hash, allow: null });
-    const acts = [() => refuseWorker(own, request), () => refuseWorker(open, { ...request, allow })];
+    const acts = [() => refuseWorker(door(own), request), () => refuseWorker(door(open), { ...request, allow })];
     for (const act of acts) {
       if (may) expect(act).not.toThrow();
       else expect(act).toThrow(ApplicationFailure);
     }
-    expect(() => refuseWorker(own, { ...request, intent: 'follow' })).not.toThrow();
+    expect(() => refuseWorker(door(own), { ...request, intent: 'follow' })).not.toThrow();
   });
 
   it('that is none of tools is on no list', () => {
-    expect(() => refuseWorker(undefined, request)).not.toThrow();
-    expect(() => refuseWorker(undefined, { ...request, allow: { identities: ['w1'] } })).toThrow(ApplicationFailure);
+    expect(() => refuseWorker(door(), request)).not.toThrow();
+    expect(() => refuseWorker(door(), { ...request, allow: { identities: ['w1'] } })).toThrow(ApplicationFailure);
   });
 });

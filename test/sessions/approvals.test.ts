@@ -76,8 +76,15 @@ test('a quorum of two releases its call and no other', async () => {
   const status = await until(session, isAsked);
   const [first, second] = [reviewOf(status, 0), reviewOf(status, 1)];
   const about = await question(first);
-  await first.approve(approvalOf(about, 'ann'));
-  await expect(first.approve(approvalOf(about, 'ann'))).resolves.toMatchObject({ state: 'parked' });
+  const ann = approvalOf(about, 'ann');
+  await first.approve(ann);
+  // The same word again is the same word; another one of the same person is refused at every door.
+  await expect(first.approve(ann)).resolves.toMatchObject({ state: 'parked' });
+  await expect(first.approve(approvalOf(about, 'ann'))).rejects.toMatchObject({ code: 'receipt_voted' });
+  const update = { args: [approvalOf(about, 'ann')] as [string] };
+  await expect(first.workflow.executeUpdate('approve', update)).rejects.toMatchObject({
+    cause: { type: 'receipt_voted', message: expect.stringContaining('has approved this already') as string },
+  });
   // No worker of the tool has been there so far.
   await play.toolWorker();
   await new Promise((resolve) => setTimeout(resolve, 500));

@@ -37,6 +37,8 @@ const OF_REFUSAL: Record<RefusalCode, GovernedErrorCode> = {
   receipt_lifetime: 'receipt_unverified',
   receipt_wrong_role: 'receipt_unverified',
   receipt_requester: 'receipt_unverified',
+  receipt_voted: 'receipt_conflict',
+  receipt_late: 'receipt_expired',
   receipt_expired: 'receipt_expired',
   receipt_not_yet_valid: 'receipt_future',
   receipt_wrong_plan: 'receipt_conflict',

@@ -31,6 +31,13 @@ export function approvalToRecord(approval: Approval): Dict {
   };
 }
 
+export function approvalFromRecord(value: unknown): AskedApproval {
+  const at = new Fields(value, 'approval');
+  const approval = approvalFields(at, 'approval');
+  at.end();
+  return approval;
+}
+
 export function approvalFields(at: Fields, path: string): AskedApproval {
   const asked = {
     approvalId: approvalAt(at, 'approval_id'),

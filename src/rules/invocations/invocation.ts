@@ -8,9 +8,9 @@ import type { Tool } from './names';
 import {
   isFinished,
   type FinishedStatus,
+  type GiveUpCode,
   type InvocationStatus,
   type UnknownCode,
-  type UnsentCode,
 } from './vocabulary';
 
 export interface Invocation {
@@ -67,7 +67,7 @@ export type InvocationCommand =
       readonly at: number;
     }
   /** It will not be dispatched, and never was since somebody last said that it may. */
-  | { readonly does: 'give_up'; readonly code: UnsentCode; readonly at: number }
+  | { readonly does: 'give_up'; readonly code: GiveUpCode; readonly at: number }
   /** Dispatched, and nobody knows what became of it. `exhausted`: it may not be sent again, whatever its class. */
   | { readonly does: 'lose'; readonly code: UnknownCode; readonly exhausted: boolean };
 export type InvocationCommandName = InvocationCommand['does'];

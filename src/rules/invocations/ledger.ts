@@ -3,10 +3,11 @@
  * at any time; a row holds digests in the place of contents.
  */
 import type { SideEffectClass } from '../sends/traits';
+import { REFUSAL_CODES } from '../refusal';
 import type { Invocation } from './invocation';
 import { DEFAULT_VERSION, callPlace } from './names';
 import type { SessionView } from './session-view';
-import { UNKNOWN_CODES, UNSENT_CODES, type InvocationStatus, type UnknownCode, type UnsentCode } from './vocabulary';
+import type { InvocationStatus, UnknownCode, UnsentCode } from './vocabulary';
 
 /** As it is shown and exported. Times are unix milliseconds. */
 export interface LedgerRow {
@@ -48,6 +49,7 @@ const MESSAGES: Record<UnsentCode | UnknownCode, string> = {
   'session:cancelled': 'the session was cancelled before a worker took it',
   'session:ended': 'the session ended before a worker took it',
 };
+const REFUSED = 'a worker refused it before anything of it had begun; the code says why';
 const HANDLERS_OWN = "the tool's handler failed with this code";
 
 /** Every call of a session, in the order in which they were requested. */
@@ -83,6 +85,6 @@ export function ledgerRow(call: Invocation): LedgerRow {
 
 /** One sentence for a person, or for the model. */
 export function messageOf(code: string): string {
-  const ours: readonly string[] = [...UNSENT_CODES, ...UNKNOWN_CODES];
-  return ours.includes(code) ? MESSAGES[code as UnsentCode | UnknownCode] : HANDLERS_OWN;
+  if (Object.hasOwn(MESSAGES, code)) return MESSAGES[code as UnsentCode | UnknownCode];
+  return (REFUSAL_CODES as readonly string[]).includes(code) ? REFUSED : HANDLERS_OWN;
 }

@@ -2,6 +2,7 @@
  * What things of a tool session are called. Invariant: every name is derived from what the thing is, never drawn: the same place in
  * a session is the same call for ever, two places never share a name, and each name leads back to what it names.
  */
+import type { SessionLimit } from './vocabulary';
 import { deriveCallRunId } from '../calls/identity';
 import { deriveRunId } from '../plans/identity';
 import { parseGovernedId, isGovernedId, sha256Hex } from '../recovery';
@@ -30,7 +31,7 @@ const SESSION_WORKFLOW = 'countersign-session/';
 const QUEUE_WORKFLOW = 'countersign-queue/';
 const TASK_QUEUE = 'countersign-tool/';
 /** The origin of every call of a session. */
-const CALLS_ORIGIN = 'countersign.session';
+export const CALLS_ORIGIN = 'countersign.session';
 const LONGEST_WIRE_ID = 64;
 
 const SESSION_NAME = /^[A-Za-z0-9._-]{1,64}$/;
@@ -152,6 +153,15 @@ export function callRunId(callId: string, tool: Tool): string {
     effect: queueNameOf(tool),
     id: callId,
   });
+}
+
+/** What stands in the place of a tool where people are asked about a limit of a session; no worker has it, and nothing is ever sent. */
+export const LIMIT_TOOL: Tool = { tool: 'session-limit', version: null };
+
+/** The run of the question whether a session may go on behind a limit; `question` counts from 1. */
+export function limitRunId(session: string, limit: SessionLimit, question: number): string {
+  const workflowId = sessionWorkflowId(session);
+  return deriveCallRunId({ origin: CALLS_ORIGIN, workflowId, effect: 'limit', id: `${limit}/${question}` });
 }
 
 function placeOf(callId: string): CallPlace | null {

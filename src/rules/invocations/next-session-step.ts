@@ -4,7 +4,7 @@
  * dispatched any more.
  */
 import { isUnfollowed, type Approval, type ApprovalStatus } from './approval';
-import { CLASS_TABLE } from './class-table';
+import { AFTER_UNKNOWN } from './class-table';
 import type { Invocation } from './invocation';
 import { limitReached } from './limits';
 import type { SessionView } from './session-view';
@@ -55,7 +55,7 @@ const GOES_ON: Record<InvocationStatus, (call: Invocation, view: SessionView) =>
   pending: ({ runId }) => (runId === null ? 'give_up' : 'begin'),
   queued: () => 'enqueue',
   awaiting_approval: ({ callId }, view) => afterQuestions(view.approvalsOf(callId)),
-  dispatched: ({ sideEffect }) => (CLASS_TABLE.outcome_unknown[sideEffect] === 'resend' ? 'resend' : 'look_up'),
+  dispatched: ({ sideEffect }) => AFTER_UNKNOWN[sideEffect],
   indeterminate: () => 'keep_review',
   succeeded: () => null,
   failed: () => null,
@@ -86,7 +86,7 @@ export function nextSessionStep(view: SessionView, now: number, cancelling = fal
   if (view.status === 'awaiting_approval') return { does: 'wait_for_people' };
   if (view.status === 'awaiting_input') return { does: 'wait_for_input' };
   if (view.isBetweenTurns) return { does: 'complete' };
-  const limit = limitReached(view, now);
+  const limit = limitReached(view.spending(now));
   if (limit !== null) return { does: 'limit', limit, action: limitAction(view, limit) };
   return { does: 'ask_model', turn: view.turn, round: (view.round?.round ?? 0) + 1 };
 }

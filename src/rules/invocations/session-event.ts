@@ -11,10 +11,10 @@ import { DISPATCH_GROUNDS, FINISH_GROUNDS, type DispatchGround, type FinishGroun
 import { DEFAULT_VERSION, isAskedTool, isSessionName, type Tool } from './names';
 import { callAt, digestAt, identityAt, positionAt, ruleAt, versionAt, wordAt } from './record-fields';
 import {
+  GIVE_UP_CODES,
   SESSION_FAILURES,
   SIDE_EFFECT_CLASSES,
   UNKNOWN_CODES,
-  UNSENT_CODES,
   type FinishedStatus,
   type SessionEventType,
   type SessionFailure,
@@ -289,7 +289,7 @@ function readCompleted(at: Fields): SessionBodies['tool.completed'] {
   };
   const unsent = completed.ground === 'unsent';
   if (unsent && completed.status !== 'failed') at.refuse('must be failed where nothing was sent', 'status');
-  if (unsent) at.oneOf('error_code', UNSENT_CODES);
+  if (unsent) at.oneOf('error_code', GIVE_UP_CODES);
   return completed;
 }
 

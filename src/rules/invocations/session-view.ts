@@ -5,6 +5,7 @@
 import { Refusal } from '../refusal';
 import { castVote, expireApproval, isOverdue, isUnfollowed, nextApprovalId, type Approval } from './approval';
 import { stepInvocation, type Invocation, type InvocationCommand } from './invocation';
+import type { Spending } from './limits';
 import { callIdOf, callPlace, callRunId, isToolName } from './names';
 import type { AskedCall, SessionBodies, SessionEvent } from './session-event';
 import {
@@ -12,6 +13,7 @@ import {
   type EndedStatus,
   type InvocationStatus,
   type SessionEventType,
+  type SessionLimit,
   type SessionStatus,
 } from './vocabulary';
 
@@ -79,6 +81,13 @@ export class SessionView {
 
   constructor(readonly sessionId: string) {}
 
+  /** Goes its own way from here. */
+  copy(): SessionView {
+    const { calls, approvals, open } = this;
+    const own = { calls: new Map(calls), approvals: new Map(approvals), open: new Set(open) };
+    return Object.assign(new SessionView(this.sessionId), this, own);
+  }
+
   /** Throws a `Refusal`, and stays as it is, when this event cannot follow. */
   take(event: SessionEvent, at: number): void {
     const before = this.status;
@@ -106,6 +115,18 @@ export class SessionView {
     if (this.started === null) return 0;
     const waiting = WAITS_FOR_PEOPLE.includes(this.status) ? Math.max(0, now - this.lastAt) : 0;
     return Math.max(0, now - this.started.at - this.waitedMs - waiting);
+  }
+
+  /** As of `now`. */
+  spending(now: number): Spending {
+    const { tokens = null, rounds = null, wallClockMs = null } = this.started?.limits ?? {};
+    const granted = (limit: SessionLimit): number =>
+      [...this.approvals.values()].filter((one) => one.limit === limit && one.status === 'approved').length;
+    return {
+      limits: { tokens, rounds, wall_clock: wallClockMs },
+      spent: { tokens: this.tokens, rounds: this.round?.round ?? 0, wall_clock: this.elapsedMs(now) },
+      granted: { tokens: granted('tokens'), rounds: granted('rounds'), wall_clock: granted('wall_clock') },
+    };
   }
 
   get unfinished(): readonly Invocation[] {

@@ -2,6 +2,7 @@
  * The words of tool sessions. Invariant: these are wire words and the lists are closed; what each word allows is said by exhaustive
  * tables elsewhere, so a new word does not compile until every table knows it.
  */
+import { REFUSAL_CODES, type RefusalCode } from '../refusal';
 import type { SideEffectClass } from '../sends/traits';
 
 export const SIDE_EFFECT_CLASSES = [
@@ -90,6 +91,9 @@ export const UNSENT_CODES = [
   'session:ended',
 ] as const;
 export type UnsentCode = (typeof UNSENT_CODES)[number];
+/** As a worker refuses a call before anything of it has begun, too. */
+export type GiveUpCode = UnsentCode | RefusalCode;
+export const GIVE_UP_CODES: readonly GiveUpCode[] = [...UNSENT_CODES, ...REFUSAL_CODES];
 
 /** Why nobody knows what became of a dispatched call. */
 export const UNKNOWN_CODES = ['dispatch:indeterminate', 'dispatch:lease_expired'] as const;

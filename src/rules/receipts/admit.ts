@@ -3,7 +3,7 @@
  * function; what it refuses leaves no trace, and what it admits was signed by a key of now, for exactly this plan, in time.
  */
 import { Refusal, type RefusalCode } from '../refusal';
-import { mayDecide, type ApprovalRule } from './approval-rule';
+import { isOpen, mayDecide, type ApprovalRule } from './approval-rule';
 import { RECEIPT_TYPES, actionDigest, type Claims } from './claims';
 import { decisionUnder, type Decision } from './decision';
 import { findKey, type Jwks, type KnownKey } from './jwks';
@@ -109,7 +109,8 @@ function refuseUnwanted(claims: Claims, key: KnownKey, context: DecisionContext)
       return;
     case 'approval':
       if (context.rules.length === 0) notWanted('approval');
-      return refuseVoice(claims.role, key, context);
+      refuseVoice(claims.role, key, context);
+      return refuseLate(claims.role, context);
     case 'resolution':
       if (context.headDigest === null) notWanted('resolution');
       if (claims.headDigest !== context.headDigest) {
@@ -129,6 +130,11 @@ function refuseVoice(role: string, key: KnownKey, { rules, requester, requesters
   if (key.person === requester || requesters.has(key.person)) {
     refuse('receipt_requester', 'is of the person who asked for the plan; somebody else must decide', 'kid');
   }
+}
+
+function refuseLate(role: string, { rules, now }: DecisionContext): void {
+  if (rules.some((rule) => mayDecide(rule, role) && isOpen(rule, now))) return;
+  refuse('receipt_late', 'comes when nobody can answer any more; what follows from that, its session says', 'receipt');
 }
 
 function notWanted(kind: Claims['kind']): never {

@@ -24,6 +24,8 @@ export interface ApprovalRule {
   /** Who asked must have signed so, which makes sure that nobody approves a request of their own. @default false */
   readonly signedRequest?: boolean;
   readonly deadline?: ApprovalDeadline;
+  /** Exclusive, unix milliseconds: from then on nobody's word is taken any more, by the clock of whoever takes it. @default never */
+  readonly expiresAt?: number;
 }
 
 export interface Requirement {
@@ -51,6 +53,10 @@ export function mergeRules(rules: readonly (ApprovalRule | null)[], asked: boole
 
 export function mayDecide(rule: ApprovalRule, role: string): boolean {
   return rule.roles === undefined || rule.roles.includes(role);
+}
+
+export function isOpen({ expiresAt }: ApprovalRule, now: number): boolean {
+  return expiresAt === undefined || now < expiresAt;
 }
 
 export interface Overdue {
@@ -95,7 +101,13 @@ export function requirementFromRecord(value: unknown, path = 'requirement'): Req
   return requirement;
 }
 
-const MEMBERS: Record<keyof ApprovalRule, true> = { approvals: true, roles: true, signedRequest: true, deadline: true };
+const MEMBERS: Record<keyof ApprovalRule, true> = {
+  approvals: true,
+  roles: true,
+  signedRequest: true,
+  deadline: true,
+  expiresAt: true,
+};
 
 export function ruleToRecord(rule: ApprovalRule): Dict {
   // A misspelt member would quietly make a weaker rule.
@@ -108,6 +120,7 @@ export function ruleToRecord(rule: ApprovalRule): Dict {
     roles: rule.roles === undefined ? null : rolesOf(rule.roles),
     signed_request: rule.signedRequest ?? false,
     deadline: deadline === undefined ? null : { after_ms: deadline.afterMs, then: deadline.then },
+    ...(rule.expiresAt === undefined ? {} : { expires_at: rule.expiresAt }),
   };
 }
 
@@ -120,12 +133,14 @@ export function ruleFromRecord(value: unknown, path: string): ApprovalRule {
   );
   const signedRequest = at.flag('signed_request');
   const deadline = at.nullable('deadline', () => deadlineFromRecord(at.raw('deadline'), `${path}.deadline`));
+  const expiresAt = at.optional<number | null>('expires_at', (field) => at.count(field), null);
   at.end();
   return {
     approvals,
     ...(roles === null ? {} : { roles }),
     ...(signedRequest ? { signedRequest } : {}),
     ...(deadline === null ? {} : { deadline }),
+    ...(expiresAt === null ? {} : { expiresAt }),
   };
 }
 

@@ -7,10 +7,10 @@ import { Fields, type Dict } from '../fields';
 import { isJournalId } from '../journal-record';
 import { Refusal } from '../refusal';
 import { admit, type Admission, type DecisionContext } from './admit';
-import { ruleFromRecord, ruleToRecord, type ApprovalRule } from './approval-rule';
+import { mayDecide, ruleFromRecord, ruleToRecord, type ApprovalRule } from './approval-rule';
 import { RECEIPT_KINDS, RECEIPT_TYPES, RESOLUTIONS, type ReceiptKind, type Resolution } from './claims';
 import { isResolution, type Decision } from './decision';
-import { keysFromRecord, keysToRecord, type Jwks } from './jwks';
+import { findKey, keysFromRecord, keysToRecord, type Jwks } from './jwks';
 import { decodeReceipt } from './jws';
 import { isKeyId } from './names';
 
@@ -83,6 +83,7 @@ export function admitAnswer(token: unknown, question: Question, now: number, doo
     }
     const decision = admit(token, contextOf(question, kind, now));
     refuseIdle(decision, question);
+    refuseSecondVote(decision, question, now);
     refuseFlood(decision, question);
     return { ok: true, decision };
   } catch (fault) {
@@ -118,6 +119,26 @@ function refuseIdle(decision: Decision, { resolutions, doubtful }: Question): vo
   if (!actionIds.every((id) => doubtful.includes(id))) {
     throw new Refusal('receipt_not_wanted', 'names an action whose outcome is not in doubt', 'action_ids');
   }
+}
+
+/**
+ * Nobody approves twice where they count once, by whichever of their keys. Who has approved may still reject; and an approval that has
+ * expired, or whose key counts no more, is none.
+ */
+function refuseSecondVote({ claims, key }: Decision, { rules, have, keys }: Question, now: number): void {
+  if (claims.kind !== 'approval' || claims.decision === 'reject') return;
+  const earlier = have.filter(
+    (held) => held.says === 'approve' && held.person === key.person && now < held.expiresAt && stillCounts(held, keys),
+  );
+  const counts = rules.filter((rule) => mayDecide(rule, claims.role));
+  const counted = (rule: ApprovalRule): boolean => earlier.some(({ role }) => role !== null && mayDecide(rule, role));
+  if (earlier.length === 0 || !counts.every(counted)) return;
+  throw new Refusal('receipt_voted', 'is of a person who has approved this already; somebody else must', 'kid');
+}
+
+function stillCounts({ kid, person, role }: HeldReceipt, keys: Jwks): boolean {
+  const key = findKey(keys, kid);
+  return key?.revoked === false && key.person === person && role !== null && key.roles.includes(role);
 }
 
 /** What ends the plan is heard from whoever may say it, however much was said before. */

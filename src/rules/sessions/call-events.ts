@@ -30,14 +30,14 @@ const EVENTS: { readonly [Name in Told]: (callId: string, command: Does<Name>) =
   lose: (callId, { code, exhausted }) => ({ type: 'tool.indeterminate', callId, code, exhausted }),
 };
 
-/** Null for a move that something else tells of. `denied`: the rule that did not allow the call. */
+/** Null for a move that something else tells of. `denied`: the rule that denied the call; null where none allowed it. */
 export function callEvent(
   { callId }: Invocation,
   command: InvocationCommand,
   denied: string | null,
 ): SessionEvent | null {
   if (command.does === 'ask') return null;
-  if (command.does === 'give_up' && command.code === 'policy:denied' && denied !== null) {
+  if (command.does === 'give_up' && command.code === 'policy:denied') {
     return { type: 'tool.policy_denied', callId, rule: denied };
   }
   // The table is exhaustive; that each entry gets its own command, TypeScript cannot follow through an index.

@@ -4,15 +4,22 @@
  */
 import { Fields, parseRecord, type Dict } from '../fields';
 import { isSessionName, isToolName, isToolVersion, type Tool } from '../invocations/names';
+import { SIDE_EFFECT_CLASSES } from '../invocations/vocabulary';
+import type { SideEffectClass } from '../sends/traits';
 import { canonicalJson, isDigest, sha256Digest } from '../recovery';
 
 export const DEFINITION_SCHEMA_VERSION = 'countersign.session_definition.v1';
+
+/** `sideEffect`: the class that the tool has for this agent, where that is more careful than its own. */
+export interface BoundTool extends Tool {
+  readonly sideEffect?: SideEffectClass;
+}
 
 export interface SessionDefinition {
   readonly session: string;
   readonly agentVersion: string;
   readonly model: string;
-  readonly tools: readonly Tool[];
+  readonly tools: readonly BoundTool[];
   /** Digest of what the model is told first. */
   readonly instructions: string | null;
   /** Digest of the person who asks, whose own approvals of its calls never count; null where nobody is named. */
@@ -27,7 +34,10 @@ export function definitionToRecord(definition: SessionDefinition): Dict {
     session_id: definition.session,
     agent_version: definition.agentVersion,
     model: definition.model,
-    tools: definition.tools.map(({ tool, version }) => ({ tool, version })),
+    tools: definition.tools.map(({ tool, version, sideEffect }) => ({
+      ...{ tool, version },
+      ...(sideEffect === undefined ? {} : { side_effect: sideEffect }),
+    })),
     instructions: definition.instructions,
     requester: definition.requester,
   };
@@ -63,11 +73,12 @@ export function definitionFromBytes(bytes: Uint8Array | string): SessionDefiniti
   return parseRecord(bytes, 'session_definition', definitionFromRecord);
 }
 
-function toolFrom(value: unknown, index: number): Tool {
+function toolFrom(value: unknown, index: number): BoundTool {
   const at = new Fields(value, `session_definition.tools[${index}]`);
   const tool = {
     tool: at.text('tool', 'the name of a tool', isToolName),
     version: at.nullable('version', (field) => at.text(field, 'a version', isToolVersion)),
+    ...(at.has('side_effect') ? { sideEffect: at.oneOf('side_effect', SIDE_EFFECT_CLASSES) } : {}),
   };
   at.end();
   return tool;

@@ -496,7 +496,7 @@ describe('a limit', () => {
     [{}, null],
   ])('%j', (limits, expected) => {
     const view = limited(limits);
-    expect(limitReached(view, T0 + 1_000)).toBe(expected);
+    expect(limitReached(view.spending(T0 + 1_000))).toBe(expected);
     const step = nextSessionStep(view, T0 + 1_000);
     expect(step).toEqual(
       expected === null ? { does: 'ask_model', turn: 1, round: 2 } : { does: 'limit', limit: expected, action: 'ask' },
@@ -520,12 +520,12 @@ describe('a limit', () => {
       'awaiting_approval',
       { does: 'wait_for_people' },
     ]);
-    expect(wallClockLeftMs(view, T0 + 9_000)).toBe(0);
+    expect(wallClockLeftMs(view.spending(T0 + 9_000))).toBe(0);
     view.take(vote(approval, 'ann'), T0 + 50_000);
-    expect(wallClockLeftMs(view, T0 + 50_000)).toBe(900);
-    expect(limitReached(view, T0 + 50_899)).toBeNull();
-    expect(limitReached(view, T0 + 50_900)).toBe('wall_clock');
-    expect(wallClockLeftMs(limited({}), T0)).toBeNull();
+    expect(wallClockLeftMs(view.spending(T0 + 50_000))).toBe(900);
+    expect(limitReached(view.spending(T0 + 50_899))).toBeNull();
+    expect(limitReached(view.spending(T0 + 50_900))).toBe('wall_clock');
+    expect(wallClockLeftMs(limited({}).spending(T0))).toBeNull();
   });
 
   it('fails the session once people have said no, and goes on to others where they were to be asked', () => {

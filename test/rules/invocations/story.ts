@@ -9,7 +9,7 @@ import {
   type ApprovalTerms,
 } from '../../../src/rules/invocations/approval';
 import type { AskedApproval } from '../../../src/rules/invocations/approval-record';
-import { afterUnknown } from '../../../src/rules/invocations/class-table';
+import { isResendSafe } from '../../../src/rules/invocations/class-table';
 import { LIMIT_FAILURES } from '../../../src/rules/invocations/limits';
 import { callRunId, type Tool } from '../../../src/rules/invocations/names';
 import { nextSessionStep, type CallAction, type SessionStep } from '../../../src/rules/invocations/next-session-step';
@@ -287,17 +287,17 @@ export class Teller {
         return this.say(completed(id, this.now, { status: 'failed', errorCode: 'card_declined' }));
       default: {
         const finding = (['committed', 'absent', 'unknown'] as const)[this.draw(3)] ?? 'unknown';
-        const end = afterUnknown(call.sideEffect, { attempt: call.attempt, maxAttempts: 3, finding });
+        const mayGo = call.attempt < 3;
+        const resends = mayGo && isResendSafe(call.sideEffect);
         const lost: SessionEvent = {
           type: 'tool.indeterminate',
           callId: id,
           code: 'dispatch:lease_expired',
           exhausted: true,
         };
-        if (end === 'succeeded') return this.say(completed(id, this.now, { ground: 'looked_up' }));
-        if (end === 'indeterminate') return this.say(lost);
-        if (end === 'resend')
-          return this.say(dispatched(id, this.now, { attempt: call.attempt + 1, ground: 'resend_safe' }));
+        if (finding === 'committed') return this.say(completed(id, this.now, { ground: 'looked_up' }));
+        if (!resends && !(mayGo && finding === 'absent')) return this.say(lost);
+        if (resends) return this.say(dispatched(id, this.now, { attempt: call.attempt + 1, ground: 'resend_safe' }));
         this.say(lost);
         return this.say(dispatched(id, this.now, { attempt: call.attempt + 1, ground: 'proven_absent' }));
       }
