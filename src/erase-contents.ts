@@ -5,7 +5,8 @@
 import { schemaPath } from './activities/contents';
 import { Journal, lineageFolder } from './activities/journal';
 import { runKind } from './activities/run-kind';
-import { type ContentStore, StoreError, type Store } from './ports';
+import { eraseRun, readable, resultPath } from './erase-run';
+import type { ContentStore, Store } from './ports';
 import { resultsOf } from './rules/plans/envelope';
 import { isTerminalPhase } from './rules/recovery';
 import { Refusal } from './rules/refusal';
@@ -39,11 +40,7 @@ export async function eraseContents(
   const id = await new Journal(journal).id();
   const kind = await runKind(journal, runId);
   if (kind === 'launch') return eraseLaunches(journal, contents, runId, force);
-  if (kind === 'verification') {
-    const reason =
-      'is a run of checks: its document is shared by all runs of that document; erase it with "delete" of the store';
-    throw new Refusal('unknown_run', reason, runId);
-  }
+  if (kind === 'verification') return { runId, paths: await eraseRun(journal, contents, runId, force) };
   if ((await new Journal(journal).plan(runId)) === null) {
     throw new Refusal('unknown_run', `journal ${id} holds no such run`, runId);
   }
@@ -126,8 +123,6 @@ async function eraseLaunches(journal: Store, contents: ContentStore, runId: stri
   return { runId, paths: inOrder };
 }
 
-const resultPath = (digest: string): string => `results/${digest.slice(digest.indexOf(':') + 1)}`;
-
 /** A run is over when the newest of its lineages is. */
 async function refuseOpen(store: Store, runId: string): Promise<void> {
   const names = await store.list(runId);
@@ -140,14 +135,4 @@ async function refuseOpen(store: Store, runId: string): Promise<void> {
   const where = head === undefined ? 'has not begun' : `stands at ${head.phase} in ${lineageFolder(newest)}`;
   const reason = `is not over: it ${where}; without its contents it cannot go on. Cancel it first, or force it`;
   throw new Refusal('run_open', reason, runId);
-}
-
-/** Where a result stands can be read from a slot, too: what does not open any more is erased all the same. */
-async function readable(contents: Store, path: string): Promise<Uint8Array | null> {
-  try {
-    return await contents.read(path);
-  } catch (fault) {
-    if (fault instanceof StoreError && fault.code === 'store_unsafe_entry') return null;
-    throw fault;
-  }
 }

@@ -123,7 +123,8 @@ export class RunContents {
   }
 }
 
-function answerKey(runId: string, place: number): string {
+/** Under which the answer of a check in the worker is recalled. */
+export function answerKey(runId: string, place: number): string {
   return `${runId}.check-${place}`;
 }
 

@@ -134,7 +134,7 @@ function claimedBy(bytes: Uint8Array): string | null {
   }
 }
 
-/** What a run needs of a content store: its salt, its operations, and the results that its slots name. */
+/** What a run needs of a content store: its salt, its operations, and the results that its slots and its jobs name. */
 export async function contentEntries(journal: Store, contents: Store, runId: string): Promise<readonly string[]> {
   const present: string[] = [];
   const wanted = await contentPaths(journal, (path) => contents.read(path), runId);
@@ -159,6 +159,12 @@ export async function contentPaths(
     for (const { end } of await from.slots(runId, key)) {
       if (end?.resultDigest != null) paths.add(`results/${hex(end.resultDigest)}`);
     }
+  }
+  for (const name of await journal.list(`${runId}/jobs`)) {
+    const files = from.job(runId, name.replace(/\/$/, ''));
+    const [order, outcome] = await Promise.all([files.order(), files.outcome()]);
+    if (order !== null) paths.add(`results/${hex(order.contextDigest)}`);
+    if (outcome?.outcome === 'submitted') paths.add(`results/${hex(outcome.submission)}`);
   }
   return [...paths].sort();
 }

@@ -3,7 +3,7 @@
  *
  * Held here:
  * - a journal lists them by their kind, and shows each job with its state, reason, provider and the end of its authorization;
- * - one leaves in a file that verifies, and comes to another journal byte for byte; damaged, it is refused and nothing is placed;
+ * - one leaves in a file that verifies, with its contents or without, and comes to another journal byte for byte; damaged, it is refused and nothing is placed;
  * - erasing takes the context, the submission and their salts, and no entry of the journal, which verifies as before; one that is open is refused;
  * - they have no checkpoints, so they are never retired, and are said to have none.
  */
@@ -114,6 +114,20 @@ describe('launches', () => {
       code: 2,
       error: { code: 'unknown_run' },
     });
+  });
+
+  it('leave with what they were shown and said where that is wanted', async () => {
+    const out = at('run.export');
+    const contents = ['--contents', at('journal-contents')];
+    expect(await json('export', at('journal'), runOf(done), '-o', out, ...contents)).toMatchObject({ code: 0 });
+    expect(readFileSync(out, 'utf8')).toContain('planted-output');
+    const placed = ['--journal', at('new'), '--contents', at('new-contents')];
+    expect(await json('journal', 'init', at('new'), '--from', out, '--contents', at('new-contents'))).toMatchObject({
+      code: 0,
+    });
+    expect(Object.values(files(at('new-contents'))).join()).toContain('planted-output');
+    expect(await json('contents', 'erase', runOf(done), ...placed)).toMatchObject({ code: 0 });
+    expect(Object.values(files(at('new-contents'))).join()).not.toContain('planted-output');
   });
 
   it('are erased, and verify as before', async () => {
