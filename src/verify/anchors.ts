@@ -11,13 +11,13 @@ import {
   type SignedHead,
   type TimeStamper,
 } from '../anchor';
-import { noteFromBytes } from '../anchor/log-entries';
+import { noteFromBytes, type LogIdentity } from '../anchor/log-entries';
 import type { Store } from '../ports';
 import { GrowingTree } from '../rules/anchors/growing-tree';
 import { lineageHeadFromBytes, type LineageHeadRecord } from '../rules/anchors/lineage-head';
 import { leafHash, sameHash } from '../rules/anchors/merkle';
 import type { Note } from '../rules/anchors/note';
-import type { VerifierKey } from '../rules/anchors/note-keys';
+import { verifierToText, type VerifierKey } from '../rules/anchors/note-keys';
 import { isProofText, proofFromText, type ProofText } from '../rules/anchors/proof-text';
 import { holdsInclusion } from '../rules/anchors/proofs';
 import { TILE_WIDTH } from '../rules/anchors/tiles';
@@ -125,12 +125,27 @@ class AnchorComparison {
       this.findings.add('anchor_log_replaced', name, 'journal_id');
       return;
     }
-    const head = await reader.head();
+    const head = await this.#headOf(reader, identity);
+    if (head === null) {
+      this.findings.add('anchor_forged_append', name, 'head');
+      return;
+    }
     const { timeStamper } = this.check;
     const stamped = timeStamper === undefined ? null : await stampedTime(log, head, timeStamper);
     const known: Known = { name, head, reader, stamped, heads: 0 };
     this.#known.push(known);
     await this.#takeEntries(known, reader);
+  }
+
+  /** Null where the log of this very key has a head that the key has not signed. */
+  async #headOf(reader: LogReader, identity: LogIdentity | null): Promise<SignedHead | null> {
+    try {
+      return await reader.head();
+    } catch (fault) {
+      const forged = fault instanceof AnchorError && fault.code === 'anchor_unsigned';
+      if (forged && identity?.key === verifierToText(this.check.key)) return null;
+      throw fault;
+    }
   }
 
   /** All entries, in order; each counts only once the tree over all of them is the signed one. */

@@ -14,9 +14,12 @@ import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { LogReader, anchorJournal, witnessLog, type TimeStamper } from '../../src/anchor';
 import { LogWriter } from '../../src/anchor/log-writer';
-import { noteToText } from '../../src/rules/anchors/note';
+import { GrowingTree } from '../../src/rules/anchors/growing-tree';
+import { leafHash } from '../../src/rules/anchors/merkle';
+import { noteToText, signNote } from '../../src/rules/anchors/note';
 import { signerToText, verifierToText, type SignerKey, type VerifierKey } from '../../src/rules/anchors/note-keys';
-import { joinEntries } from '../../src/rules/anchors/tiles';
+import { joinEntries, joinHashes } from '../../src/rules/anchors/tiles';
+import { treeHeadToText } from '../../src/rules/anchors/tree-head';
 import { RecoveryCheckpoint } from '../../src/rules/recovery';
 import { storeView, verifyJournal, type GivenAnchor, type VerifyReport } from '../../src/verify';
 import { answerOf, cli } from '../cli/support';
@@ -168,6 +171,17 @@ describe('named by verify', () => {
     const longer = log.copy();
     longer.files.set(bundle, joinEntries([...entries, forged]));
     expect(named(await verified(journal.store, longer))).toEqual(['anchor_unusable']);
+    // Appended as the process would, with all that follows, but for the signature.
+    const appended = log.copy();
+    const tree = new GrowingTree();
+    for (const entry of [...entries, forged]) tree.append(leafHash(entry));
+    const [partial] = tree.partials();
+    appended.files.set('tile/entries/000.p/6', joinEntries([...entries, forged]));
+    appended.files.set('tile/0/000.p/6', joinHashes(partial?.hashes ?? []));
+    const text = treeHeadToText({ origin: LOG_KEY.name, size: 6, root: tree.root() });
+    const note = noteToText({ text, signatures: [signNote(text, keyOf(LOG_KEY.name, 66))] });
+    appended.files.set('heads/000/000/000/006', new TextEncoder().encode(note));
+    expect(named(await verified(journal.store, appended))).toEqual(['anchor_forged_append']);
   });
 
   it('an append that was signed by somebody else', async () => {
