@@ -2,13 +2,13 @@
  * The workflows that are compared: calls through a tool's queue, the same calls driven on the tool's own task queue, and plain
  * activities there. Each makes its calls one after the other, or all at once.
  */
-import { condition, proxyActivities, proxyLocalActivities, setHandler, workflowInfo } from '@temporalio/workflow';
+import { condition, proxyActivities, setHandler, workflowInfo } from '@temporalio/workflow';
 import { DRIVE_ACTIVITY, type CountersignActivities } from '../src/activities/contract';
-import { ENQUEUE_SIGNAL, TELL_ACTIVITY, type ToolActivities } from '../src/activities/tool-contract';
 import type { Dict } from '../src/rules/fields';
-import { queueWorkflowId, toolIdOf, toolTaskQueue } from '../src/rules/invocations/names';
+import { toolTaskQueue } from '../src/rules/invocations/names';
 import { ChainKeeper } from '../src/workflows/chain-keeper';
-import { reportSignal, type CallReport, type Enqueue } from '../src/workflows/queue-messages';
+import { reportSignal, type CallReport } from '../src/workflows/queue-messages';
+import { QueuePost } from '../src/workflows/queue-post';
 import { PLAIN_TASK_QUEUE } from './queue-names';
 
 export { toolQueue } from '../src/workflow';
@@ -42,16 +42,13 @@ export async function queued(input: BenchCalls): Promise<void> {
   const heard = new Map<string, CallReport>();
   setHandler(reportSignal, (report) => void heard.set(report.call_id, report));
   const { workflowId } = workflowInfo();
-  const local = proxyLocalActivities<ToolActivities>({ startToCloseTimeout: '1 minute' });
-  const start = { workflow_type: 'toolQueue', input: { tool: input.tool, version: 'default' }, summary: 'bench' };
+  const post = new QueuePost();
   await each(input, async (call, sequence) => {
     const { call_id, plan } = call;
-    const message: Enqueue = {
+    await post.enqueue(tool, {
       ...{ call_id, run_id: String(plan['run_id']), plan, journal_id: null, reply_to: workflowId, sequence },
       ...{ queue_wait_ms: 120_000, deadline_at: Date.now() + 120_000, execution_ms: 60_000, bound: 10_000 },
-    };
-    const to = { workflow_id: queueWorkflowId(toolIdOf(tool)) ?? '', signal: ENQUEUE_SIGNAL, message, start };
-    await local[TELL_ACTIVITY](to);
+    });
     await condition(() => heard.has(call_id));
     completed(call, heard.get(call_id)?.result ?? null);
   });

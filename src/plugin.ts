@@ -44,6 +44,7 @@ import { developmentReviewers } from './development-reviewers';
 import { initJournal } from './journal-init';
 import { StoreError, type Model, type Reviewers, type Store } from './ports';
 import { policiesOf, type PolicyRule } from './rules/invocations/policy';
+import { warnUnsearchable } from './search-registration';
 import { refuseTwoSdkCopies } from './sdk-copies';
 import { describedEffect, limitEffect, sessionTool, type ToolDescriptor } from './session-tools';
 
@@ -205,6 +206,7 @@ export class CountersignPlugin implements WorkerPlugin, BundlerPlugin, ClientPlu
       await named('content store', async () => contents.probe?.());
     }
     for (const sink of this.registry.sinks) await sink.probe?.();
+    await this.warnUnsearchable(worker);
     const closings = await this.listen(worker);
     this.running.add(worker);
     try {
@@ -213,6 +215,12 @@ export class CountersignPlugin implements WorkerPlugin, BundlerPlugin, ClientPlu
       this.running.delete(worker);
       await Promise.all(closings.map((close) => close()));
     }
+  }
+
+  /** Where sessions are carried. */
+  private async warnUnsearchable({ client }: Worker): Promise<void> {
+    if (client === undefined || this.sessions.models.size === 0) return;
+    await warnUnsearchable(client.connection, client.options.namespace, (sentence) => runtime().logger.warn(sentence));
   }
 
   /** Workers of launches that come back by themselves, also those that another process started. */
@@ -230,8 +238,12 @@ export class CountersignPlugin implements WorkerPlugin, BundlerPlugin, ClientPlu
 
 /** Asked when a worker is made, whose package is loaded then: a Client with this plugin does without it. */
 function metricsAreExported(): boolean {
+  return runtime().metricMeter !== noopMetricMeter;
+}
+
+function runtime(): WorkerPackage.Runtime {
   const { Runtime } = createRequire(__filename)('@temporalio/worker') as typeof WorkerPackage;
-  return Runtime.instance().metricMeter !== noopMetricMeter;
+  return Runtime.instance();
 }
 
 /** Of two stores with the same fault, says which one it was. */

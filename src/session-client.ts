@@ -21,7 +21,9 @@ import { isPerson, personDigest } from './rules/receipts/names';
 import { Refusal } from './rules/refusal';
 import type { Dict } from './rules/fields';
 import { eventToBody } from './rules/invocations/session-event';
+import { attributesOfSession } from './rules/invocations/search-attributes';
 import type { SessionRecord } from './rules/invocations/session-record';
+import { isSearchable } from './search-registration';
 import { refusalIn } from './update-refusal';
 import type { toolSession } from './workflows/tool-session';
 import type { MessageTaken, SessionLimits, ToolSessionInput, ToolSessionStatus } from './workflows/session-messages';
@@ -127,8 +129,10 @@ export class SessionClient {
     const input = await this.input(start);
     const first = message === undefined ? {} : { message: { message_id: 'first', message: await this.put(message) } };
     const workflowId = sessionWorkflowId(session);
+    const { client } = this.options;
+    const search = await isSearchable(client.connection, client.options.namespace);
     try {
-      await this.options.client.workflow.start<typeof toolSession>('toolSession', {
+      await client.workflow.start<typeof toolSession>('toolSession', {
         workflowId,
         taskQueue: this.options.taskQueue,
         args: [{ ...input, ...first }],
@@ -136,6 +140,7 @@ export class SessionClient {
         workflowIdReusePolicy: 'REJECT_DUPLICATE',
         workflowTaskTimeout: CARRIER_TASK_TIMEOUT_MS,
         staticSummary: `session ${session}: agent ${start.agentVersion}, model ${start.model}`.slice(0, 200),
+        ...(search ? { typedSearchAttributes: attributesOfSession(session) } : {}),
       });
     } catch (fault) {
       if (!(fault instanceof WorkflowExecutionAlreadyStartedError)) throw fault;

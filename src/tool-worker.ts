@@ -14,6 +14,8 @@ import { descriptorHash } from './adapters/tools/descriptor-hash';
 import { toolEffect } from './adapters/tools/handler-sink';
 import type { ToolHandler } from './adapters/tools/tool-handler';
 import { CountersignPlugin, type CountersignPluginOptions } from './plugin';
+import { attributesOfQueue } from './rules/invocations/search-attributes';
+import { isSearchable } from './search-registration';
 import { queueNameOf, queueWorkflowId, toolIdOf, toolTaskQueue, DEFAULT_VERSION } from './rules/invocations/names';
 import { WORKER_SLOTS } from './rules/invocations/queue-state';
 import type { QueueStatus, Register, ToolQueueInput } from './workflows/queue-messages';
@@ -118,8 +120,10 @@ export class CountersignToolWorker {
   /** False when the server could not be told. */
   private async register({ worker, workflowId, input, presence }: Post, event: Register['event']): Promise<boolean> {
     const message: Register = { ...presence, event };
+    const { workflow, connection, options } = clientOf(worker);
     try {
-      await clientOf(worker).workflow.signalWithStart('toolQueue', {
+      const search = await isSearchable(connection, options.namespace);
+      await workflow.signalWithStart('toolQueue', {
         workflowId,
         taskQueue: this.taskQueue,
         args: [input],
@@ -128,6 +132,7 @@ export class CountersignToolWorker {
         workflowIdReusePolicy: 'ALLOW_DUPLICATE',
         workflowTaskTimeout: CARRIER_TASK_TIMEOUT_MS,
         staticSummary: `queue of ${input.tool}@${input.version}`,
+        ...(search ? { typedSearchAttributes: attributesOfQueue(toolOf(input)) } : {}),
       });
       return true;
     } catch {

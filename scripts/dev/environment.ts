@@ -5,6 +5,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
+import { registrations } from '../../src/search-registration';
 import { startDevServer } from '../../src/testing/dev-server';
 import { endWithUs } from '../../src/testing/end-with-us';
 import { startFhirServer } from '../../src/testing/fhir-server';
@@ -25,7 +26,8 @@ let ending = false;
 async function main(): Promise<void> {
   if (!claimState(owner)) throw new Error('An environment is already running here.');
   const folder = environmentFolder();
-  const temporal = await startDevServer({ ui: true, dbFile: path.join(folder, 'temporal.db') });
+  const dbFile = path.join(folder, 'temporal.db');
+  const temporal = await startDevServer({ ui: true, dbFile, searchAttributes: registrations() });
   endings.push(() => temporal.stop());
   void temporal.exited.then(() => ending || fail(new Error('The Temporal dev server ended by itself.')));
   const fhir = await startFhirServer();

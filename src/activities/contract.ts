@@ -5,7 +5,7 @@
 import type { Dict } from '../rules/fields';
 import type { PlanOrder } from '../rules/plans/plan';
 import type { RefusalCode } from '../rules/refusal';
-import type { AllowedWorkers } from './tool-contract';
+import type { AllowedWorkers, ReportTo } from './tool-contract';
 
 /** The name under which the plugin registers `drive`. */
 export const DRIVE_ACTIVITY = 'countersign.drive';
@@ -52,6 +52,8 @@ export interface DriveRequest {
   readonly call_id?: string;
   /** Workers that may drive it. @default every worker */
   readonly allow?: AllowedWorkers;
+  /** Who else hears of it once it is done. @default nobody */
+  readonly report?: ReportTo;
 }
 
 /** Refusals that end a plan before it has begun, and are a question to a person once it has. */
@@ -138,6 +140,8 @@ export type DriveResult = DriveStatus & {
   /** One witness for each checkpoint behind `expected_head`, oldest first (checkpoint 0 follows from the plan alone). */
   readonly steps: readonly Dict[];
   readonly receipts?: readonly ReceiptAnswer[];
+  /** Whoever the request names in `report` has heard of it. @default false */
+  readonly reported?: boolean;
   /** The tool worker that answers, and when it took the task, unix milliseconds. Absent where any other worker answers. */
   readonly worker?: { readonly identity: string; readonly took_at: number };
   /** Of the call of a tool session: when each execution of it began, in order, unix milliseconds by the clocks of its workers. */

@@ -19,6 +19,7 @@ import { measuredStore } from './measured-store';
 import { Registry, type Effects } from './registry';
 import { stageFor } from './stage';
 import { refuseWorker, type ToolStanding } from './tool-door';
+import { reported } from './tool-report';
 
 export interface DriveOptions {
   readonly store: Store;
@@ -97,7 +98,8 @@ export function createActivities(options: DriveOptions, engine = createEngine(op
       try {
         const result = await drive(engine, caller, request);
         const { standing } = engine;
-        return standing === undefined ? result : { ...result, worker: { identity: standing.identity, took_at } };
+        if (standing === undefined) return result;
+        return await reported(context, request, { ...result, worker: { identity: standing.identity, took_at } });
       } finally {
         clearInterval(beat);
       }

@@ -4,6 +4,8 @@
  */
 import { Context } from '@temporalio/activity';
 import { WorkflowNotFoundError } from '@temporalio/common';
+import { toolOfQueueWorkflow } from '../rules/invocations/names';
+import { attributesOfQueue } from '../rules/invocations/search-attributes';
 import { CARRIER_TASK_TIMEOUT_MS } from './contract';
 import {
   DESCRIBE_WORKERS_ACTIVITY,
@@ -28,24 +30,28 @@ export function createToolActivities(): ToolActivities {
 }
 
 async function tell({ client, info }: Context, request: TellRequest): Promise<void> {
-  const { workflow_id: workflowId, signal, message, start } = request;
+  const { workflow_id: workflowId, signal, messages, start } = request;
+  const tool = toolOfQueueWorkflow(workflowId);
   await client.workflow.signalWithStart(start.workflow_type, {
     workflowId,
     taskQueue: info.taskQueue,
     args: [start.input],
     signal,
-    signalArgs: [message],
+    signalArgs: [...messages],
     workflowIdReusePolicy: 'ALLOW_DUPLICATE',
     workflowTaskTimeout: CARRIER_TASK_TIMEOUT_MS,
     staticSummary: start.summary,
+    ...(start.search === true && tool !== null ? { typedSearchAttributes: attributesOfQueue(tool) } : {}),
   });
 }
 
 /** A queue that was never started has heard of nobody. */
 async function everRegistered({ client }: Context, workflowId: string): Promise<boolean> {
   try {
-    const queue = client.workflow.getHandle(workflowId);
-    return (await queue.query<{ ever_registered: boolean }>('queue')).ever_registered;
+    const { ever_registered: ever } = await client.workflow
+      .getHandle(workflowId)
+      .query<{ ever_registered: boolean }>('queue');
+    return ever;
   } catch (fault) {
     if (fault instanceof WorkflowNotFoundError) return false;
     throw fault;

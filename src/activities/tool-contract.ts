@@ -1,6 +1,7 @@
 /**
  * What a tool's queue and its callers ask of activities. Invariant: wire types only, and no content.
  */
+import type { DriveResult } from './contract';
 
 /** The activity that hands a message to the queue of a tool; see `queue-messages`. */
 export const TELL_ACTIVITY = 'countersign.tell';
@@ -29,9 +30,55 @@ export interface AllowedWorkers {
 export interface TellRequest {
   readonly workflow_id: string;
   readonly signal: string;
-  readonly message: unknown;
+  /** The arguments of the signal. */
+  readonly messages: readonly unknown[];
   /** How the workflow is started first where it is not there, on the caller's own task queue. */
-  readonly start: { readonly workflow_type: string; readonly input: unknown; readonly summary: string };
+  readonly start: {
+    readonly workflow_type: string;
+    readonly input: unknown;
+    readonly summary: string;
+    /** The namespace knows our search attributes. @default false */
+    readonly search?: boolean;
+  };
+}
+
+/**
+ * `settled`: the call's chain in the journal has ended, and `result` says how. `failed`: it was never sent and will not be, for
+ * the reason in `code`. `unknown`: it was given to a worker, and what became of it takes time or a person to find out.
+ */
+export type CallReportStatus = 'settled' | 'failed' | 'unknown';
+
+/** The one word about one request of a call: the worker's, where it has settled it, or the queue's. */
+export interface CallReport {
+  readonly call_id: string;
+  readonly run_id: string;
+  readonly request: number;
+  readonly status: CallReportStatus;
+  /** Null when settled; otherwise as `dispatch:capacity_exhausted`, or the code of a `Refusal` of `drive`. */
+  readonly code: string | null;
+  /** The worker that answered last. */
+  readonly worker_identity: string | null;
+  /** Times that a worker was given the call. */
+  readonly attempts: number;
+  /** Unix milliseconds of the server. */
+  readonly queued_at: number;
+  /** When a worker took it, the last time; null when none is known to have. */
+  readonly dispatched_at: number | null;
+  readonly completed_at: number;
+  readonly head: { readonly sequence: number; readonly digest: string } | null;
+  /**
+   * What `drive` answered last, with every step from the first checkpoint. Null when nothing came back, and when the report is
+   * repeated: then `drive` with the intent `follow` reads it from the journal.
+   */
+  readonly result: DriveResult | null;
+}
+
+/** Who hears of the end of a call from the worker that did it, and what that worker has to say beside it. */
+export interface ReportTo {
+  readonly workflow_id: string;
+  readonly request: number;
+  readonly attempts: number;
+  readonly queued_at: number;
 }
 
 export interface DescribeWorkersRequest {

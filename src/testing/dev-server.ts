@@ -26,6 +26,8 @@ export interface DevServerOptions extends FindTemporalCliOptions {
   readonly namespaces?: readonly string[];
   /** As the server knows them, e.g. `{ 'history.transferProcessorMaxPollRPS': 10000 }`. */
   readonly dynamicConfig?: Readonly<Record<string, unknown>>;
+  /** Custom search attributes of every namespace, as in `OrderId=Keyword`. */
+  readonly searchAttributes?: readonly string[];
   readonly extraArgs?: readonly string[];
   /** Default `error`. */
   readonly logLevel?: 'debug' | 'info' | 'warn' | 'error' | 'never';
@@ -124,6 +126,7 @@ function commandLine(ports: Ports, options: DevServerOptions): string[] {
     ...(ports.ui === null ? ['--headless'] : ['--ui-ip', LOOPBACK, '--ui-port', String(ports.ui)]),
     ...(options.dbFile === undefined ? [] : ['--db-filename', options.dbFile]),
     ...(options.namespaces ?? []).flatMap((namespace) => ['--namespace', namespace]),
+    ...(options.searchAttributes ?? []).flatMap((attribute) => ['--search-attribute', attribute]),
     ...Object.entries(options.dynamicConfig ?? {}).flatMap(([key, value]) => [
       '--dynamic-config-value',
       `${key}=${JSON.stringify(value)}`,

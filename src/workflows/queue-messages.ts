@@ -3,17 +3,17 @@
  * from a run that is gone, so each names its call and which request of that call it speaks of.
  */
 import { defineQuery, defineSignal } from '@temporalio/workflow';
-import type { DriveResult } from '../activities/contract';
 import {
   ENQUEUE_SIGNAL,
   REGISTER_SIGNAL,
   REPORT_SIGNAL,
   WITHDRAW_SIGNAL,
   type AllowedWorkers,
+  type CallReport,
 } from '../activities/tool-contract';
 import type { Dict } from '../rules/fields';
 
-export { ENQUEUE_SIGNAL, REGISTER_SIGNAL, REPORT_SIGNAL, WITHDRAW_SIGNAL };
+export { ENQUEUE_SIGNAL, REGISTER_SIGNAL, REPORT_SIGNAL, WITHDRAW_SIGNAL, type CallReport };
 
 /** A call that is to be sent by one of its tool's workers. Sent again, it stays the same call in the same place. */
 export interface Enqueue {
@@ -62,37 +62,6 @@ export interface Register {
   readonly event: 'started' | 'stopped';
 }
 
-/**
- * `settled`: the call's chain in the journal has ended, and `result` says how. `failed`: it was never sent and will not be, for
- * the reason in `code`. `unknown`: it was given to a worker, and what became of it takes time or a person to find out.
- */
-export type CallReportStatus = 'settled' | 'failed' | 'unknown';
-
-/** The one word of the queue about one request of a call. */
-export interface CallReport {
-  readonly call_id: string;
-  readonly run_id: string;
-  readonly request: number;
-  readonly status: CallReportStatus;
-  /** Null when settled; otherwise as `dispatch:capacity_exhausted`, or the code of a `Refusal` of `drive`. */
-  readonly code: string | null;
-  /** The worker that answered last. */
-  readonly worker_identity: string | null;
-  /** Times that a worker was given the call. */
-  readonly attempts: number;
-  /** Unix milliseconds of the server. */
-  readonly queued_at: number;
-  /** When a worker took it, the last time; null when none is known to have. */
-  readonly dispatched_at: number | null;
-  readonly completed_at: number;
-  readonly head: { readonly sequence: number; readonly digest: string } | null;
-  /**
-   * What `drive` answered last, with every step from the first checkpoint. Null when nothing came back, and when the report is
-   * repeated: then `drive` with the intent `follow` reads it from the journal.
-   */
-  readonly result: DriveResult | null;
-}
-
 export interface ToolQueueInput {
   readonly tool: string;
   /** `default` for a tool without a version. */
@@ -137,7 +106,8 @@ export interface QueueStatus {
   readonly renewals: number;
 }
 
-export const enqueueSignal = defineSignal<[Enqueue]>(ENQUEUE_SIGNAL);
+/** Calls that are asked for together come together. */
+export const enqueueSignal = defineSignal<Enqueue[]>(ENQUEUE_SIGNAL);
 export const withdrawSignal = defineSignal<[Withdraw]>(WITHDRAW_SIGNAL);
 export const registerSignal = defineSignal<[Register]>(REGISTER_SIGNAL);
 export const reportSignal = defineSignal<[CallReport]>(REPORT_SIGNAL);

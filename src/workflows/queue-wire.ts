@@ -4,8 +4,14 @@
  */
 import { Fields, type Dict } from '../rules/fields';
 import { callRunId, isCallId, toolIdOf, type Tool } from '../rules/invocations/names';
-import type { QueueEvent, QueueReport, QueueRequest, RunningCall } from '../rules/invocations/queue-state';
-import { QUEUE_BOUND } from '../rules/invocations/queue-state';
+import {
+  QUEUE_BOUND,
+  queuedAt,
+  type QueueEvent,
+  type QueueReport,
+  type QueueRequest,
+  type RunningCall,
+} from '../rules/invocations/queue-state';
 import { planFromRecord } from '../rules/plans/plan';
 import { isDigest, isRunId } from '../rules/recovery';
 import type { DriveRequest, DriveResult } from '../activities/contract';
@@ -94,6 +100,10 @@ export function driveRequest(call: RunningCall): DriveRequest {
     // Whoever asks for a call anew knows of every driver that had it.
     reclaim: call.request > 1,
     waited: [],
+    report: {
+      ...{ workflow_id: call.replyTo, request: call.request },
+      ...{ attempts: call.attempts + 1, queued_at: queuedAt(call) },
+    },
     ...(allow === null ? {} : { allow }),
   };
 }

@@ -1,22 +1,14 @@
 /**
  * How a session hands calls to the queues of their tools. Invariant: a call that is handed over again is the same call in the same
- * place, with the deadline that it had; a queue that is not there is started.
+ * place, with the deadline that it had.
  */
 import { ActivityFailure, isCancellation, proxyActivities, workflowInfo } from '@temporalio/workflow';
-import { EVER_REGISTERED_ACTIVITY, TELL_ACTIVITY, type ToolActivities } from '../activities/tool-contract';
-import { queueNameOf, queueWorkflowId, toolIdOf } from '../rules/invocations/names';
+import { EVER_REGISTERED_ACTIVITY, type ToolActivities } from '../activities/tool-contract';
+import { queueWorkflowId, toolIdOf } from '../rules/invocations/names';
 import type { UnsentCode } from '../rules/invocations/vocabulary';
-import { ENQUEUE_SIGNAL, WITHDRAW_SIGNAL, type Enqueue, type ToolQueueInput, type Withdraw } from './queue-messages';
+import type { Enqueue } from './queue-messages';
+import { QueuePost } from './queue-post';
 import type { CallHost, ToolCall } from './tool-call';
-
-/**
- * No local activity: where the workflow task of one runs out while it is under way, the SDK hands its workflow the messages of meanwhile in
- * another order than a replay does.
- */
-const TELL = {
-  startToCloseTimeout: '10 seconds',
-  retry: { initialInterval: '200 milliseconds', maximumInterval: '30 seconds' },
-} as const;
 
 /** Nobody waits for long to hear why a call was not taken. */
 const ASK = {
@@ -29,6 +21,7 @@ export class QueueDoor implements Pick<CallHost, 'enqueue' | 'withdraw' | 'untak
   private sequence = 0;
   /** What each call was handed over with first. */
   private readonly asked = new Map<ToolCall, Pick<Enqueue, 'sequence' | 'deadline_at' | 'request'>>();
+  private readonly post = new QueuePost();
 
   async enqueue(call: ToolCall): Promise<void> {
     const { prepared, chain, callId } = call;
@@ -40,14 +33,13 @@ export class QueueDoor implements Pick<CallHost, 'enqueue' | 'withdraw' | 'untak
       asked = { sequence: this.sequence, deadline_at: Date.now() + queue_wait_ms, request: call.request };
       this.asked.set(call, asked);
     }
-    const message: Enqueue = {
+    await this.post.enqueue(prepared, {
       ...{ call_id: callId, run_id: chain.plan.runId, plan: chain.record, journal_id: chain.journalId },
       ...{ reply_to: workflowInfo().workflowId, queue_wait_ms, execution_ms },
       ...asked,
       ...(resent ? { resent } : {}),
       ...(prepared.descriptor_hash === null ? {} : { allow: { descriptor_hashes: [prepared.descriptor_hash] } }),
-    };
-    await tell(call, ENQUEUE_SIGNAL, message);
+    });
   }
 
   /** Of a call that went past its queue, where every worker of its tool has registered all the same. */
@@ -63,21 +55,7 @@ export class QueueDoor implements Pick<CallHost, 'enqueue' | 'withdraw' | 'untak
     }
   }
 
-  async withdraw(call: ToolCall): Promise<void> {
-    const message: Withdraw = { call_id: call.callId, reply_to: workflowInfo().workflowId };
-    await tell(call, WITHDRAW_SIGNAL, message);
+  withdraw({ callId, prepared }: ToolCall): Promise<void> {
+    return this.post.withdraw(prepared, { call_id: callId, reply_to: workflowInfo().workflowId });
   }
-}
-
-async function tell({ prepared }: ToolCall, signal: string, message: Enqueue | Withdraw): Promise<void> {
-  const tool = { tool: prepared.tool, version: prepared.version };
-  const [name, version = ''] = queueNameOf(tool).split('@');
-  const input: ToolQueueInput = { tool: name ?? '', version };
-  const activities = proxyActivities<ToolActivities>({ ...TELL, summary: `${signal}: ${prepared.tool}` });
-  await activities[TELL_ACTIVITY]({
-    workflow_id: queueWorkflowId(toolIdOf(tool)) ?? '',
-    signal,
-    message,
-    start: { workflow_type: 'toolQueue', input, summary: `queue of ${queueNameOf(tool)}` },
-  });
 }

@@ -1,6 +1,11 @@
-/** What the Temporal Web UI shows of a session. Invariant: names, counts and codes only; a memo is written where the session rests. */
+/**
+ * What the Temporal Web UI shows of a session, and what it is found by there. Invariant: names, counts and codes only; a memo is written
+ * where the session rests.
+ */
 import { setCurrentDetails, upsertMemo } from '@temporalio/workflow';
+import { isFinished } from '../rules/invocations/vocabulary';
 import type { ToolSessionStatus } from './session-messages';
+import { SessionSearch } from './session-search';
 
 const MOST_ROWS = 40;
 /** Where a list of executions must not say what is over. */
@@ -9,9 +14,14 @@ const RESTS: readonly ToolSessionStatus['status'][] = ['awaiting_input', 'awaiti
 export class SessionStory {
   /** What the memo says. */
   private memo: ToolSessionStatus['status'] | null = null;
+  private readonly search = new SessionSearch();
 
   tell(status: ToolSessionStatus): void {
     setCurrentDetails(details(status));
+    this.search.tell(
+      status.status,
+      status.calls.filter((call) => !isFinished(call.status)),
+    );
     const rests = RESTS.includes(status.status);
     if (status.status === this.memo || (!rests && this.memo === null)) return;
     this.memo = rests ? status.status : null;

@@ -28,6 +28,7 @@ import {
   openQueue,
   type QueueEffect,
   type QueueEvent,
+  type QueueReport,
   type QueueRequest,
   type QueueState,
   type RunningCall,
@@ -75,7 +76,9 @@ const DESCRIBE = {
 
 export async function toolQueue(input: ToolQueueInput): Promise<void> {
   const queue = new ToolQueue(input);
-  setHandler(enqueueSignal, (message) => queue.enqueue(message), { description: 'A call is to be sent.' });
+  setHandler(enqueueSignal, (...messages) => messages.forEach((message) => queue.enqueue(message)), {
+    description: 'Calls are to be sent.',
+  });
   setHandler(withdrawSignal, (message) => void queue.read(() => queue.apply(withdrawalOf(message))), {
     description: 'A call is not wanted any more.',
   });
@@ -99,8 +102,8 @@ class ToolQueue {
   private readonly tool: Tool;
   private state: QueueState;
   private reported: number;
-  /** What `drive` answered about calls that are on their way out. */
-  private readonly answers = new Map<string, DriveResult>();
+  /** What `drive` answered about calls that are on their way out, and who was to hear of it. */
+  private readonly answers = new Map<string, Answer>();
   /** Reports on their way. */
   private telling = 0;
   /** What this task has brought and is not let in yet. */
@@ -212,10 +215,11 @@ class ToolQueue {
         return void this.drive(effect.call, effect.startWithinMs);
       case 'report': {
         const { report, again } = effect;
-        const result = again ? null : (this.answers.get(report.callId) ?? null);
+        const answer = again ? undefined : this.answers.get(report.callId);
         this.answers.delete(report.callId);
         if (!again) this.reported += 1;
-        return void this.tell(report.replyTo, reportMessage(report, result));
+        if (answer !== undefined && hasHeard(report, answer)) return;
+        return void this.tell(report.replyTo, reportMessage(report, answer?.result ?? null));
       }
       case 'describe':
         return void this.describe();
@@ -235,7 +239,7 @@ class ToolQueue {
     });
     try {
       const result = await CancellationScope.nonCancellable(() => activities[DRIVE_ACTIVITY](driveRequest(call)));
-      this.answers.set(callId, result);
+      this.answers.set(callId, { result, call });
       const { identity: worker = null, took_at: takenAt = null } = result.worker ?? {};
       this.apply({ type: 'ended', callId, worker, takenAt, ...endOf(result, call) });
     } catch (fault) {
@@ -283,6 +287,16 @@ class ToolQueue {
     };
     void ring();
   }
+}
+
+interface Answer {
+  readonly result: DriveResult;
+  readonly call: RunningCall;
+}
+
+/** The worker has told whoever asked when the call was handed out; by now it may be wanted by another, or anew. */
+function hasHeard({ replyTo, request }: QueueReport, { result, call }: Answer): boolean {
+  return result.reported === true && call.replyTo === replyTo && call.request === request;
 }
 
 /** A queue is rebuilt from those whose calls it had: one that cannot be read is as good as lost, and no worse. */

@@ -68,7 +68,7 @@ export async function caller(input: CallerInput): Promise<readonly CallEnd[]> {
   const tell = async (signal: string, message: unknown): Promise<void> => {
     const queue = { tool: input.tool, version: input.version };
     const start = { workflow_type: 'toolQueue', input: queue, summary: 'a queue' };
-    await activities[TELL_ACTIVITY]({ workflow_id: workflowId, signal, message, start });
+    await activities[TELL_ACTIVITY]({ workflow_id: workflowId, signal, messages: [message], start });
   };
   const ask = async (index: number): Promise<void> => {
     const { call_id, plan } = calls[index] as CallToMake;
