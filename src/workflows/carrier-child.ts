@@ -16,6 +16,7 @@ import { APPROVAL_REJECTED } from './approval-rejected';
 import type { ChainKeeper } from './chain-keeper';
 import type { governedPlan } from './governed-plan';
 import { takeTurnSignal, type GovernedPlanInput } from './messages';
+import { searchOfCall } from './session-search';
 
 /**
  * `child`: it has ended, and its chain with it. `permitted`: it has ended with the permission to send, which its workers cannot.
