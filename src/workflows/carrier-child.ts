@@ -49,6 +49,7 @@ export async function carriedByChild(
       workflowIdReusePolicy: 'ALLOW_DUPLICATE',
       workflowTaskTimeout: CARRIER_TASK_TIMEOUT_MS,
       memo: { countersign_plan: plan.planDigest },
+      ...(chain.callId === null ? {} : searchOfCall(plan.effects[0]?.toolId)),
       staticSummary: `${plan.workflowId}: ${plan.effects.length} effects`.slice(0, 200),
     });
     const { status } = await child.result();
