@@ -1,50 +1,31 @@
 /**
- * Records the histories of this version under `test/histories/<version>` and the journal that they belong to: one execution
- * for each way in which a plan can go. Invariant: what is recorded was run on a real server, and names no machine; the
- * histories of released versions stay, so that later ones are held to what they wrote.
+ * Records the histories of plans under `test/histories/<version>`, with their journal: one execution for each way in which a plan can
+ * go. The histories of released versions stay, so that later ones are held to what they wrote.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
-import { cp, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
-import { Client, Connection } from '@temporalio/client';
-import { DefaultLogger, NativeConnection, Runtime, Worker, bundleWorkflowCode } from '@temporalio/worker';
+import type { Client } from '@temporalio/client';
+import { NativeConnection } from '@temporalio/worker';
 import { CountersignPlugin } from '../src';
 import { fileStore } from '../src/adapters/stores';
 import { PlanClient, type PlanHandle } from '../src/client';
-import { initJournal } from '../src/journal-init';
-import { countingSink, recordHistory, startCountingServer, type CountingMode, type Fault } from '../src/testing';
-import { startDevServer } from '../src/testing/dev-server';
-import { REPOSITORY } from './dev/repository';
-import { ensureTemporalCli } from './dev/temporal-cli';
+import { countingSink, startCountingServer, type CountingMode, type Fault } from '../src/testing';
+import { CONTENT, createWorker, eventually, recordInto, type Recording, type RecordingPlaces } from './dev/recording';
 
-const { version } = JSON.parse(readFileSync(path.join(REPOSITORY, 'package.json'), 'utf8')) as { version: string };
-const HISTORIES = path.join(REPOSITORY, 'test', 'histories', version);
-const IDENTITY = 'countersign@recording';
 const OTHER = 'other';
-/** Few enough that a plan that is asked a dozen times continues as new. */
-const EVENTS_BEFORE_RENEWAL = 60;
-/** Planted in every operation; no history may hold it. */
-const CONTENT = 'planted-operation-content';
 
 interface Setting {
-  readonly address: string;
+  readonly places: RecordingPlaces;
   readonly sinkUrl: string;
-  readonly folder: string;
-  readonly taskQueue: string;
-  readonly namespace: string;
 }
 
-function plugin({ folder, sinkUrl: url }: Setting, killAt: string | null): CountersignPlugin {
-  const [store, contents] = ['journal', 'contents'].map((name) =>
-    fileStore(path.join(folder, name), { createRoot: true }),
-  );
+const toolId = (mode: CountingMode): string => `tool:example.org/${mode}@1.0.0`;
+
+function plugin({ places, sinkUrl: url }: Setting, killAt: string | null = null): CountersignPlugin {
   const limits = { deadlineMs: 5_000, settleMs: 1_000 };
   return new CountersignPlugin({
-    store: store!,
-    contents: contents!,
+    store: fileStore(places.journal),
+    contents: fileStore(places.contents, { createRoot: true }),
     effects: (['enforcing', 'lookup', 'blind'] as const).map((mode) => ({
       toolId: toolId(mode),
       sink: countingSink({ url, mode, ...limits }),
@@ -55,74 +36,24 @@ function plugin({ folder, sinkUrl: url }: Setting, killAt: string | null): Count
   });
 }
 
-const toolId = (mode: CountingMode): string => `tool:example.org/${mode}@1.0.0`;
-
-async function startWorker(setting: Setting, killAt: string | null = null): Promise<() => Promise<void>> {
-  const connection = await NativeConnection.connect({ address: setting.address });
-  const workflowBundle = await bundleWorkflowCode({
-    workflowsPath: path.join(REPOSITORY, 'src/workflow.ts'),
-    logger: new DefaultLogger('ERROR'),
-  });
-  const { taskQueue, namespace } = setting;
-  const worker = await Worker.create({
-    ...{ connection, taskQueue, namespace, workflowBundle, identity: IDENTITY, plugins: [plugin(setting, killAt)] },
-  });
-  const running = worker.run();
-  return async () => {
-    worker.shutdown();
-    await running;
-    await connection.close();
-  };
+/** This program again, as a worker that is killed when it has ended a send. */
+async function runToBeKilled(setting: Setting): Promise<void> {
+  const connection = await NativeConnection.connect({ address: setting.places.address });
+  await (await createWorker(connection, { plugin: plugin(setting, 'ended') })).run();
 }
 
-/** This program again, as a worker that is to be killed. */
-async function runToBeKilled(): Promise<void> {
-  const { setting, killAt } = JSON.parse(process.env['RECORD_WORKER'] ?? '') as { setting: Setting; killAt: string };
-  await startWorker(setting, killAt);
-}
-
-async function main(): Promise<void> {
-  Runtime.install({ logger: new DefaultLogger('ERROR') });
-  const { path: executable } = await ensureTemporalCli({});
-  const server = await startDevServer({
-    executable,
-    namespaces: [OTHER],
-    dynamicConfig: { 'limit.historyCount.suggestContinueAsNew': EVENTS_BEFORE_RENEWAL },
-  });
-  const sinks = await startCountingServer();
-  const folder = await mkdtemp(path.join(tmpdir(), 'record-histories-'));
-  const connection = await Connection.connect({ address: server.address });
-  try {
-    const base = { address: server.address, sinkUrl: sinks.url, folder };
-    const setting: Setting = { ...base, taskQueue: 'recording', namespace: 'default' };
-    await initJournal(fileStore(path.join(folder, 'journal'), { createRoot: true }));
-    await rm(HISTORIES, { recursive: true, force: true });
-    await new Recorder(connection, setting, sinks).all();
-    await cp(path.join(folder, 'journal'), path.join(HISTORIES, 'journal'), { recursive: true });
-    await withoutMachine();
-  } finally {
-    await connection.close();
-    await sinks.close();
-    await server.stop();
-    await rm(folder, { recursive: true });
-  }
-}
-
-class Recorder {
-  private readonly client: Client;
+class Plans {
   private readonly plans: PlanClient;
 
   constructor(
-    private readonly connection: Connection,
-    private readonly setting: Setting,
+    private readonly recording: Recording,
     private readonly sinks: Awaited<ReturnType<typeof startCountingServer>>,
   ) {
-    this.client = this.clientOf('default');
-    this.plans = this.plansOf(this.client);
+    this.plans = this.plansOf(recording.client);
   }
 
   async all(): Promise<void> {
-    const stop = await startWorker(this.setting);
+    const stop = await this.startWorker();
     await this.record('completed-1-effect', ['lookup']);
     await this.record('completed-3-effects', ['enforcing', 'lookup', 'blind']);
     await this.record('rejected', ['lookup', 'enforcing'], { faults: [{ fault: 'status', status: 400 }] });
@@ -147,7 +78,7 @@ class Recorder {
     await this.overtaken();
     const plan = await this.plans.prepare(draft('previewed', ['lookup', 'blind']));
     await this.plans.preview(plan);
-    await this.write('previewed', `${this.plans.getHandle(plan.runId).workflowId}/preview`);
+    await this.recording.keep('previewed', `${this.plans.getHandle(plan.runId).workflowId}/preview`);
     await stop();
     await this.workerKilled();
   }
@@ -162,7 +93,7 @@ class Recorder {
     await story.meanwhile?.(handle);
     await handle.result().catch(() => undefined);
     this.sinks.faults.clear();
-    await this.write(name, handle.workflowId);
+    await this.recording.keep(name, handle.workflowId);
   }
 
   private async continuedAsNew(): Promise<void> {
@@ -175,8 +106,8 @@ class Recorder {
     this.sinks.faults.clear();
     await handle.reobserve();
     await handle.result();
-    await this.write('continued-as-new-1', handle.workflowId, first);
-    await this.write('continued-as-new-2', handle.workflowId);
+    await this.recording.keep('continued-as-new-1', handle.workflowId, first);
+    await this.recording.keep('continued-as-new-2', handle.workflowId);
   }
 
   /** Two namespaces on one journal. */
@@ -185,39 +116,39 @@ class Recorder {
     const plan = await this.plans.prepare(draft('overtaken', ['lookup', 'enforcing']));
     const handle = await this.plans.start(plan);
     await until(handle, 'waiting');
-    const stop = await startWorker({ ...this.setting, namespace: OTHER });
-    const client = this.clientOf(OTHER);
+    const stop = await this.startWorker(OTHER);
+    const client = this.recording.clientOf(OTHER);
     const other = await this.plansOf(client).start(plan);
     await until(handle, 'following');
     this.sinks.faults.clear();
     await Promise.all([handle.result(), other.result()]);
-    await this.write('overtaken-follower', handle.workflowId);
-    await recordHistory(client, other.workflowId, path.join(HISTORIES, 'overtaking.json'));
+    await this.recording.keep('overtaken-follower', handle.workflowId);
+    await this.recording.keep('overtaking', other.workflowId, undefined, client);
     await stop();
   }
 
   private async workerKilled(): Promise<void> {
-    const env = { ...process.env, RECORD_WORKER: JSON.stringify({ setting: this.setting, killAt: 'ended' }) };
+    const env = { ...process.env, RECORD_WORKER: JSON.stringify(this.setting) };
     const child = spawn(process.execPath, [...process.execArgv, __filename], { env, stdio: 'inherit' });
     const handle = await this.plans.start(await this.plans.prepare(draft('worker-killed', ['lookup', 'enforcing'])));
     await once(child, 'exit');
-    const stop = await startWorker(this.setting);
+    const stop = await this.startWorker();
     await handle.result();
-    await this.write('worker-killed', handle.workflowId);
+    await this.recording.keep('worker-killed', handle.workflowId);
     await stop();
   }
 
-  private write(name: string, workflowId: string, runId?: string): Promise<void> {
-    return recordHistory(this.client, workflowId, path.join(HISTORIES, `${name}.json`), runId);
+  private get setting(): Setting {
+    return { places: this.recording.places, sinkUrl: this.sinks.url };
   }
 
-  private clientOf(namespace: string): Client {
-    return new Client({ connection: this.connection, namespace, identity: IDENTITY });
+  private startWorker(namespace = 'default'): Promise<() => Promise<void>> {
+    return this.recording.worker({ plugin: plugin(this.setting), namespace });
   }
 
   private plansOf(client: Client): PlanClient {
-    const contents = fileStore(path.join(this.setting.folder, 'contents'), { createRoot: true });
-    return new PlanClient({ client, contents, taskQueue: this.setting.taskQueue });
+    const { contents, taskQueue } = this.recording;
+    return new PlanClient({ client, contents, taskQueue });
   }
 }
 
@@ -232,17 +163,14 @@ function draft(name: string, modes: readonly CountingMode[]): Record<string, unk
 }
 
 async function until(handle: PlanHandle, state: string): Promise<void> {
-  while ((await handle.status().catch(() => null))?.state !== state) {
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
+  await eventually(async () => (await handle.status()).state === state);
 }
 
-/** Stack traces name the folder that the code stood in. */
-async function withoutMachine(): Promise<void> {
-  for (const name of (await readdir(HISTORIES)).filter((entry) => entry.endsWith('.json'))) {
-    const file = path.join(HISTORIES, name);
-    await writeFile(file, (await readFile(file, 'utf8')).replaceAll(`${REPOSITORY}/`, ''));
-  }
+const killed = process.env['RECORD_WORKER'];
+if (killed !== undefined) void runToBeKilled(JSON.parse(killed) as Setting);
+else {
+  /** Few enough events that a plan that is asked a dozen times continues as new. */
+  recordInto('', { namespaces: [OTHER], eventsBeforeRenewal: 60 }, async (recording) => {
+    await new Plans(recording, recording.closing(await startCountingServer())).all();
+  });
 }
-
-void (process.env['RECORD_WORKER'] === undefined ? main() : runToBeKilled());
