@@ -11,7 +11,7 @@ import type { JobReason } from '../rules/verification/job-states';
 export const LAUNCH_ACTIVITY = 'countersign.launch';
 /** Reads, closes and ends in the journal; may run any number of times. */
 export const SETTLE_ACTIVITY = 'countersign.settle';
-/** The local activity that makes an author's launch an order without content. */
+/** Makes an author's launch an order without content; a local activity where there is content in it. */
 export const STAGE_LAUNCH_ACTIVITY = 'countersign.stage_launch';
 
 /** How a job's workflow is told that something about it stands in the journal. */
@@ -43,6 +43,8 @@ export type Stored = 'intact' | 'broken' | null;
 
 export interface LaunchRequest {
   readonly order: Dict;
+  /** What the author of the calling workflow named it; where its job has no workflow of its own yet. */
+  readonly call?: { readonly origin: string; readonly id: string };
   /** The journal that this history belongs to; null until the first answer. */
   readonly journal_id: string | null;
   /** A launch receipt as compact JWS. */
@@ -98,7 +100,7 @@ export interface StageLaunchRequest {
   readonly model: string;
   readonly cost_ceiling: number;
   readonly content_boundary: string;
-  /** Content, or a Ref. The input of a local activity stands in no history. */
+  /** Content, or a Ref. */
   readonly context: unknown;
 }
 

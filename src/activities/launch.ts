@@ -4,7 +4,8 @@
  * by the journal alone.
  */
 import type { LaunchOutcome } from '../ports';
-import { isOrigin, jobWorkflowId, orderDigest, orderFromRecord, type JobOrder } from '../rules/launches/job-order';
+import { jobWorkflowId, orderDigest, orderFromRecord, type JobOrder } from '../rules/launches/job-order';
+import { orderOfCall, type LaunchCall } from '../rules/launches/launch-call';
 import { credentialDigest, credentialOf } from '../rules/launches/worker-pass';
 import { actionDigest } from '../rules/receipts/claims';
 import { findKey, type Jwks } from '../rules/receipts/jwks';
@@ -18,6 +19,7 @@ import type { LaunchRequest, LaunchResult } from './launch-contract';
 import type { Carriers, LaunchCaller, LaunchEngine } from './launch-engine';
 import { refuseOutOfTurn } from './launch-turn';
 import { readJob } from './read-job';
+import { refuseOtherLaunch } from './stage-launch';
 import { endJob, workerDoors } from './worker-door';
 
 export async function launch(
@@ -28,7 +30,7 @@ export async function launch(
 ): Promise<LaunchResult> {
   const started = engine.now();
   const order = orderFromRecord(request.order);
-  refuseStranger(order, caller);
+  const call = isOwn(order, caller) ? null : authorsCall(order, caller, request.call);
   const journalId = await engine.journal.id();
   const at = { journal_id: journalId };
   if (request.journal_id !== null && request.journal_id !== journalId) {
@@ -39,6 +41,7 @@ export async function launch(
   const before = await readJob(engine, files);
   if (before.facts.outcome !== null || before.facts.slot !== 'none') return { ...at, status: 'taken', ...before };
 
+  if (call !== null) await refuseOtherLaunch(engine, call, order);
   const launcher = engine.launchers.find(order.provider, order.model);
   if (launcher === null) {
     const message = 'this worker has no launcher of that provider and model; define it in the plugin';
@@ -103,7 +106,7 @@ export async function launch(
   heard.answers();
   const known = await readJob(engine, files);
   // An author whose workflow was reset meanwhile does not hear the answer, and has the job carried by its own.
-  if (!isOwn(order, caller)) await carriers.changed(jobId);
+  if (call !== null) await carriers.changed(jobId);
   return { ...at, status: 'claimed', ...known };
 }
 
@@ -151,9 +154,14 @@ const CLAIM_REFUSED: Record<'other_order' | 'nonce_used', TurnedDown> = {
   },
 };
 
-/** Anyone in the namespace can call an activity; only the job's own workflow may launch it, and the one that its order names. */
-function refuseStranger(order: JobOrder, caller: LaunchCaller): void {
-  if (isOwn(order, caller) || isOrigin(order, caller)) return;
+/** Anyone in the namespace can call an activity; only the job's own workflow may launch it, and that of the author whose call it is. */
+function authorsCall(order: JobOrder, { workflowId }: LaunchCaller, named: LaunchRequest['call']): LaunchCall {
+  if (named !== undefined && workflowId !== null) {
+    const call: LaunchCall = { origin: named.origin, id: named.id, workflowId };
+    const { provider, model, contentBoundary, costCeiling, contextDigest } = order;
+    const theirs = orderOfCall(call, { provider, model, contentBoundary, costCeiling, contextDigest });
+    if (orderDigest(theirs) === orderDigest(order)) return call;
+  }
   throw new Refusal('not_the_plans_workflow', `only the workflow ${jobWorkflowId(order.jobId)} may launch this job`);
 }
 

@@ -2,7 +2,8 @@
  * What a job's workflow asks of the journal beside the launch: look, close the slot, end the job. Invariant: it may run any number
  * of times; it launches nothing, and can only take a launch away that nobody has begun.
  */
-import { isOrigin, jobWorkflowId, orderFromRecord, type JobOrder } from '../rules/launches/job-order';
+import { jobWorkflowId, orderFromRecord, type JobOrder } from '../rules/launches/job-order';
+import { workflowIdDigest } from '../rules/plans/identity';
 import { Refusal } from '../rules/refusal';
 import type { SettleRequest, SettleResult } from './launch-contract';
 import { slotOf } from './launch';
@@ -29,8 +30,8 @@ export async function settle(
   return { journal_id: journalId, ...(await readJob(engine, files)) };
 }
 
-function refuseStranger(order: JobOrder, caller: LaunchCaller, looks: boolean): void {
-  const { jobId } = order;
-  if (caller.workflowId === jobWorkflowId(jobId) || (looks && isOrigin(order, caller))) return;
+function refuseStranger({ jobId, origin }: JobOrder, { workflowId }: LaunchCaller, looks: boolean): void {
+  if (workflowId === jobWorkflowId(jobId)) return;
+  if (looks && workflowId !== null && origin === workflowIdDigest(workflowId)) return;
   throw new Refusal('not_the_plans_workflow', `only the workflow ${jobWorkflowId(jobId)} may settle this job`);
 }

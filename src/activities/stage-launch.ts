@@ -4,7 +4,7 @@
  */
 import { refDigest, resolveRefs } from '../rules/calls/ref';
 import { captureIdOf, orderOfCall, type LaunchCall } from '../rules/launches/launch-call';
-import { orderToRecord } from '../rules/launches/job-order';
+import { orderToRecord, type JobOrder } from '../rules/launches/job-order';
 import { Refusal } from '../rules/refusal';
 import { CONTENT_BOUNDARIES } from '../rules/verification/names';
 import type { Engine } from './engine';
@@ -32,10 +32,18 @@ export async function stageLaunch(
     costCeiling: request.cost_ceiling,
     contextDigest,
   });
-  if ((await contents.settleLaunch(captureId, order.runId)) !== order.runId) {
-    throw new Refusal('plan_conflict', 'this launch is already known with other arguments; use another id', 'id');
-  }
+  await refuseOtherLaunch({ contents }, call, order);
   return { journal_id: await journal.id(), order: orderToRecord(order) };
+}
+
+/** A call is one launch for ever. */
+export async function refuseOtherLaunch(
+  { contents }: Pick<Stores, 'contents'>,
+  call: LaunchCall,
+  { runId }: Pick<JobOrder, 'runId'>,
+): Promise<void> {
+  if ((await contents.settleLaunch(captureIdOf(call), runId)) === runId) return;
+  throw new Refusal('plan_conflict', 'this launch is already known with other arguments; use another id', 'id');
 }
 
 /** A Ref as a whole is the digest that it names; anything else is kept under a salt of the call, so that it is one digest. */

@@ -21,13 +21,14 @@ import {
   STAGE_LAUNCH_ACTIVITY,
   type LaunchActivities,
   type SettleResult,
-  type StagedLaunch,
 } from '../activities/launch-contract';
 import type { Ref } from '../rules/calls/ref';
-import { refTo } from '../rules/calls/ref';
+import { refDigest, refTo } from '../rules/calls/ref';
 import type { Dict } from '../rules/fields';
+import { jobWorkflowId, orderFromRecord, orderToRecord, type JobOrder } from '../rules/launches/job-order';
+import { orderOfCall, type LaunchCall } from '../rules/launches/launch-call';
 import { claimsToAuthorize } from '../rules/launches/launch-request';
-import { jobWorkflowId, orderFromRecord, type JobOrder } from '../rules/launches/job-order';
+import { Refusal } from '../rules/refusal';
 import { ENDINGS, type JobReason } from '../rules/verification/job-states';
 import { LAUNCH_LEASE_MS } from '../rules/verification/job-timers';
 import type { ContentBoundary } from '../rules/verification/names';
@@ -96,84 +97,119 @@ const LONGEST_WATCH_MS = 30_000;
 const HANDS_OFF_HERE = 'countersign_launch_hands_off_here';
 
 export async function authorizedLaunch<Output = unknown>(options: AuthorizedLaunchOptions): Promise<LaunchEnd<Output>> {
-  const staged = await stage(options);
-  const order = orderFromRecord(staged.order);
+  const handsOff = patched(HANDS_OFF_HERE);
+  const { journalId, order } = await staged(options, handsOff);
   const receipt =
-    typeof options.receipt === 'string' ? options.receipt : await options.receipt(toAuthorize(staged, order));
-  const status = await carried(options, staged, order, receipt);
+    typeof options.receipt === 'string' ? options.receipt : await options.receipt(toAuthorize(journalId ?? '', order));
+  const asked: Asked = { options, order, journalId, receipt, record: orderToRecord(order) };
+  const expiresAt = readExpiry(receipt);
+  const here = handsOff && typeof expiresAt === 'number';
+  const status = here ? await handedOff(asked, expiresAt) : await carriedByJob(asked);
   return endOf<Output>(status);
 }
 
-async function stage(options: AuthorizedLaunchOptions): Promise<StagedLaunch> {
-  const activities = proxyLocalActivities<LaunchActivities>(STAGE);
+/** One call, once it is known what it launches. */
+interface Asked {
+  readonly options: AuthorizedLaunchOptions;
+  readonly order: JobOrder;
+  readonly record: Dict;
+  readonly journalId: string | null;
+  readonly receipt: string;
+}
+
+interface Staged {
+  readonly order: JobOrder;
+  readonly journalId: string | null;
+}
+
+/**
+ * A Ref is no content: what it launches follows here, and who is to sign needs to know only the journal. Content becomes one in a local
+ * activity, whose input stands in no history.
+ */
+async function staged(options: AuthorizedLaunchOptions, refsFollowHere: boolean): Promise<Staged> {
+  const { context } = options;
+  const digest = typeof context === 'object' && context !== null ? refDigest(context) : null;
+  if (digest === null || !refsFollowHere) return stage(options, proxyLocalActivities<LaunchActivities>(STAGE));
+  if (typeof options.receipt !== 'string') return stage(options, proxyActivities<LaunchActivities>(STAGE));
+  const { provider, model, costCeiling, contentBoundary = 'whole_context' } = options;
+  const call: LaunchCall = { ...callOf(options), workflowId: workflowInfo().workflowId };
+  const terms = { provider, model, contentBoundary, costCeiling, contextDigest: digest };
   try {
-    return await activities[STAGE_LAUNCH_ACTIVITY]({
-      origin: options.origin ?? workflowInfo().workflowType,
-      id: options.id,
+    return { order: orderOfCall(call, terms), journalId: null };
+  } catch (fault) {
+    // Anything else than a Temporal failure would be retried for ever as a failed workflow task.
+    if (fault instanceof Refusal) throw ApplicationFailure.nonRetryable(fault.message, fault.code);
+    throw fault;
+  }
+}
+
+async function stage(
+  options: AuthorizedLaunchOptions,
+  activities: Pick<LaunchActivities, typeof STAGE_LAUNCH_ACTIVITY>,
+): Promise<Staged> {
+  try {
+    const { journal_id: journalId, order } = await activities[STAGE_LAUNCH_ACTIVITY]({
+      ...callOf(options),
       provider: options.provider,
       model: options.model,
       cost_ceiling: options.costCeiling,
       content_boundary: options.contentBoundary ?? 'whole_context',
       context: options.context,
     });
+    return { journalId, order: orderFromRecord(order) };
   } catch (fault) {
     const { cause } = fault as { cause?: unknown };
     throw cause instanceof ApplicationFailure ? cause : fault;
   }
 }
 
-function toAuthorize({ journal_id: journalId }: StagedLaunch, order: JobOrder): LaunchToAuthorize {
+function callOf({ origin, id }: AuthorizedLaunchOptions): { readonly origin: string; readonly id: string } {
+  return { origin: origin ?? workflowInfo().workflowType, id };
+}
+
+function toAuthorize(journalId: string, order: JobOrder): LaunchToAuthorize {
   const claims = claimsToAuthorize(journalId, order);
   return { runId: order.runId, jobId: order.jobId, claims };
 }
 
 /** Here, where the launch answers at once with what the job came to; else by the job's own workflow. */
-async function carried(
-  options: AuthorizedLaunchOptions,
-  { journal_id, order: record }: StagedLaunch,
-  order: JobOrder,
-  receipt: string,
-): Promise<JobStatus> {
-  const input = {
-    order: record,
-    journal_id,
-    receipt,
-    running_deadline_ms: options.runningDeadlineMs,
-    ...(options.launchLeaseMs === undefined ? {} : { launch_lease_ms: options.launchLeaseMs }),
-    ...(options.taskQueue === undefined ? {} : { task_queue: options.taskQueue }),
-  };
-  const expiresAt = readExpiry(receipt);
-  if (typeof expiresAt !== 'number' || !patched(HANDS_OFF_HERE)) return carriedByJob(options, order, input);
+async function handedOff(asked: Asked, expiresAt: number): Promise<JobStatus> {
+  const { options, order, record, receipt, journalId } = asked;
   const scope = CancellationScope.current();
   // Nothing is begun in a scope that is cancelled.
   if (scope.consideredCancelled) await scope.cancelRequested;
   const began = Date.now();
-  const { launch_lease_ms: lease_ms = LAUNCH_LEASE_MS } = input;
+  const { launchLeaseMs: lease_ms = LAUNCH_LEASE_MS, taskQueue } = options;
+  const request = { order: record, call: callOf(options), journal_id: journalId, receipt, lease_ms };
   const result = await CancellationScope.nonCancellable(() =>
-    launchOnce(
-      { order: record, journal_id, receipt, lease_ms },
-      { provider: order.provider, expiresAt, taskQueue: options.taskQueue },
-    ),
+    launchOnce(request, { provider: order.provider, expiresAt, taskQueue }),
   );
-  const known = typeof result === 'object' && 'facts' in result ? result : null;
+  const answered = typeof result === 'object' ? result : null;
+  const known = answered !== null && 'facts' in answered ? answered : null;
   const ours = known?.status === 'claimed';
   if (known !== null && known.facts.outcome !== null) return { ...statusOf(order, known), replayed: !ours };
+  const goingOn = { ...asked, journalId: answered?.journal_id ?? journalId };
   // Turned down it launched nothing: the job's workflow is turned down again, and ends it.
-  const isAgain = typeof result === 'object' && result.status === 'turned_down' && !scope.consideredCancelled;
-  if (isAgain) return carriedByJob(options, order, input);
+  if (answered?.status === 'turned_down' && !scope.consideredCancelled) return carriedByJob(goingOn);
   const mayGoOn = known === null && result !== 'unknown' && !scope.consideredCancelled;
   const handed_off: HandedOff = { launched: mayGoOn ? 'no' : 'unknown', ms_ago: Date.now() - began };
-  const carry = (): Promise<JobStatus> => carriedByJob(options, order, { ...input, handed_off });
+  const carry = (): Promise<JobStatus> => carriedByJob(goingOn, { handed_off });
   // Where nothing more will be handed off, there is nothing to cancel.
   const status = await (mayGoOn ? carry() : CancellationScope.nonCancellable(carry));
   return { ...status, replayed: status.replayed && !ours };
 }
 
-async function carriedByJob(
-  options: AuthorizedLaunchOptions,
-  order: JobOrder,
-  input: AuthorizedJobInput & { readonly journal_id: string },
-): Promise<JobStatus> {
+async function carriedByJob(asked: Asked, more: Pick<AuthorizedJobInput, 'handed_off'> = {}): Promise<JobStatus> {
+  const { options, order, record, journalId, receipt } = asked;
+  const input: AuthorizedJobInput = {
+    order: record,
+    ...(journalId === null ? {} : { journal_id: journalId }),
+    receipt,
+    running_deadline_ms: options.runningDeadlineMs,
+    ...(options.launchLeaseMs === undefined ? {} : { launch_lease_ms: options.launchLeaseMs }),
+    ...(options.taskQueue === undefined ? {} : { task_queue: options.taskQueue }),
+    ...more,
+  };
   for (let pauseMs = 500; ; pauseMs = Math.min(2 * pauseMs, LONGEST_WATCH_MS)) {
     try {
       const child = await startChild<typeof authorizedJob>('authorizedJob', {
@@ -194,15 +230,14 @@ async function carriedByJob(
     }
     // Started before a reset of this workflow: it is still at work, and the journal will say what came of it.
     await sleep(pauseMs);
-    const seen = await look(options, input.journal_id, input.order);
+    const seen = await look(asked);
     if (seen.facts.outcome !== null) return statusOf(order, seen);
   }
 }
 
-function look(options: AuthorizedLaunchOptions, journalId: string, order: Dict): Promise<SettleResult> {
-  const { taskQueue } = options;
+function look({ options: { taskQueue }, record, journalId }: Asked): Promise<SettleResult> {
   const activities = proxyActivities<LaunchActivities>({ ...STAGE, ...(taskQueue === undefined ? {} : { taskQueue }) });
-  return activities[SETTLE_ACTIVITY]({ order, journal_id: journalId, does: { does: 'look' } });
+  return activities[SETTLE_ACTIVITY]({ order: record, journal_id: journalId, does: { does: 'look' } });
 }
 
 /** What the job's own workflow will answer, or has, or would have. */

@@ -2,7 +2,13 @@
  * One call of the launch activity, by the job's own workflow or by an author's. Invariant: it is never tried again by Temporal, and only
  * an execution that nobody took is said not to have been dispatched; any other that did not come back is unknown.
  */
-import { ActivityFailure, isCancellation, proxyActivities, TimeoutFailure } from '@temporalio/workflow';
+import {
+  ActivityFailure,
+  ApplicationFailure,
+  isCancellation,
+  proxyActivities,
+  TimeoutFailure,
+} from '@temporalio/workflow';
 import { TimeoutType } from '@temporalio/common';
 import {
   LAUNCH_ACTIVITY,
@@ -39,6 +45,8 @@ export async function launchOnce(
   } catch (fault) {
     if (!(fault instanceof ActivityFailure) && !isCancellation(fault)) throw fault;
     const { cause } = fault as ActivityFailure;
+    // Said before anything was begun, and of nothing but an author's call.
+    if (cause instanceof ApplicationFailure && cause.type === 'plan_conflict') throw cause;
     const waited = cause instanceof TimeoutFailure && cause.timeoutType === TimeoutType.SCHEDULE_TO_START;
     return waited ? 'not_dispatched' : 'unknown';
   }

@@ -32,11 +32,14 @@ export class LaunchBench {
   record: Dict = {};
   receipt = '';
 
-  private constructor(readonly store: MemoryStore) {}
+  private constructor(
+    private readonly id: string,
+    readonly store: MemoryStore,
+  ) {}
 
   /** A launch of its own; several may share a journal. */
   static async make(id = 'one', store = new MemoryStore()): Promise<LaunchBench> {
-    const bench = new LaunchBench(store);
+    const bench = new LaunchBench(id, store);
     bench.store.put('journal.json', new TextEncoder().encode(journalToText('0'.repeat(32))));
     const staged = await stageLaunch(bench.engine, 'author', {
       ...{ origin: 'test', id, provider: 'p', model: 'm', cost_ceiling: 5, content_boundary: 'whole_context' },
@@ -78,7 +81,8 @@ export class LaunchBench {
   }
 
   launch(workflowId: string | null = this.own): Promise<LaunchResult> {
-    const request = { order: this.record, journal_id: null, receipt: this.receipt, lease_ms: 120_000 };
+    const call = workflowId === this.own ? {} : { call: { origin: 'test', id: this.id } };
+    const request = { order: this.record, ...call, journal_id: null, receipt: this.receipt, lease_ms: 120_000 };
     return launch(this.engine, { workflowId, scheduledAt: 0 }, quiet, request);
   }
 

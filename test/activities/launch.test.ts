@@ -8,6 +8,7 @@
  * - what all of that leaves in the journal verifies.
  */
 import { expect, test } from 'vitest';
+import { workflowIdDigest } from '../../src/rules/plans/identity';
 import { workerDoors } from '../../src/activities/worker-door';
 import { AT, LaunchBench, quiet } from './launch-bench';
 
@@ -124,6 +125,9 @@ test('the workflow that its order names hands it off once, like its own, and can
   for (const who of ['author', undefined]) expect(await bench.launch(who)).toMatchObject({ status: 'taken' });
   expect(bench.launched).toHaveLength(1);
   const does = { does: 'end', reason: 'launch_outcome_unknown', refusal: null } as const;
+  // Whoever copies the order of somebody else's call names himself in vain.
+  bench.record = { ...bench.record, origin: workflowIdDigest('other') };
+  await expect(bench.launch('other')).rejects.toMatchObject({ code: 'not_the_plans_workflow' });
   await expect(bench.settle(does, 'author')).rejects.toMatchObject({ code: 'not_the_plans_workflow' });
   await bench.verified();
 });

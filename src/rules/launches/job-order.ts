@@ -4,7 +4,6 @@
  */
 import { canonicalJson, deriveIdempotencyKey, isDigest, isRunId, sha256Digest } from '../recovery';
 import { Fields, parseRecord, type Dict } from '../fields';
-import { workflowIdDigest } from '../plans/identity';
 import type { Launch } from '../receipts/launch-claims';
 import { jobIdOf, launchActionId } from '../verification/job-identity';
 import { CONTENT_BOUNDARIES, JOB_ROLES, digestAt, isJobId, nameAt, type JobRole } from '../verification/names';
@@ -16,17 +15,13 @@ const LAUNCH_TOOL = 'tool:countersign.local/launch@1.0.0';
 export interface JobOrder extends Launch {
   readonly role: JobRole;
   readonly parent: string | null;
-  /** Digest of the id of the Temporal workflow that may hand it off and ask what became of it, beside the job's own; null: no other. */
+  /** Digest of the id of the Temporal workflow that may ask what became of it, beside the job's own; null: no other. */
   readonly origin: string | null;
 }
 
 /** The id of the Temporal workflow that carries the job. */
 export function jobWorkflowId(jobId: string): string {
   return `countersign/job/${jobId}`;
-}
-
-export function isOrigin({ origin }: JobOrder, { workflowId }: { readonly workflowId: string | null }): boolean {
-  return workflowId !== null && origin === workflowIdDigest(workflowId);
 }
 
 export function orderToRecord(order: JobOrder): Dict {

@@ -1,6 +1,7 @@
 /**
  * Properties of an authorized launch on the real server:
  * - the worker's output is submitted and can be read; the provider is asked once, and asking again answers the same without it;
+ * - the same id with other arguments is refused, and nothing is launched;
  * - a launch that answers with what the job came to needs no other workflow; the receipt of one that does not is refused by the job's own;
  * - whatever the provider does, the launch ends typed, within its leases, with one request or none;
  * - a receipt that is expired, of another launch or key, or used, launches nothing, and the job says why;
@@ -11,7 +12,7 @@ import type { WorkflowHandle } from '@temporalio/client';
 import { putContent, readContent } from '../../../src';
 import { historyToJson } from '../../../src/testing/history-json';
 import { startPaidProvider, type PaidProvider, type ProviderMode } from '../../systems/paid-provider';
-import { useRig } from '../../support/rig';
+import { failureOf, useRig } from '../../support/rig';
 import {
   asked,
   authorizedStart,
@@ -19,6 +20,7 @@ import {
   paidLauncher,
   reviewers,
   runOf,
+  signed,
   startLaunch,
   trackJob,
   WORKFLOWS,
@@ -53,6 +55,26 @@ test('submits once, and again the same without a launch', async () => {
   expect(await again.result()).toEqual({ ...end, replayed: true });
   expect(provider.requests()).toBe(1);
   expect(await plainHistory(started.author)).not.toMatch(PLANTED);
+});
+
+test('one id is one launch', async () => {
+  await worker();
+  const context = await putContent(rig.contents, { prompt: 'planted-context' });
+  const started = await authorizedStart(rig, { context });
+  const end = await started.result();
+  const other = await putContent(rig.contents, { prompt: 'another' });
+  const launch = (options: object): Promise<unknown> =>
+    rig.client.workflow.execute('launchAtOnce', {
+      workflowId: started.author.workflowId,
+      taskQueue: rig.taskQueue,
+      args: [{ ...asked({ context }), receipt: signed(started.launch), ...options }],
+    });
+  for (const options of [{ context: other }, { costCeiling: 6 }]) {
+    expect(await failureOf(launch(options))).toMatchObject({ type: 'plan_conflict' });
+  }
+  expect(await failureOf(launch({ id: '' }))).toMatchObject({ type: 'invalid_arguments' });
+  expect(await launch({})).toEqual({ ...end, replayed: true });
+  expect(provider.requests()).toBe(1);
 });
 
 /** What is content, a credential or a person. */

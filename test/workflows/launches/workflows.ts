@@ -35,6 +35,11 @@ export async function launchOne(options: Omit<AuthorizedLaunchOptions, 'receipt'
   });
 }
 
+/** Has its receipt already. */
+export async function launchAtOnce(options: AuthorizedLaunchOptions): Promise<LaunchEnd> {
+  return authorizedLaunch(options);
+}
+
 const activities = proxyActivities<LaunchActivities>({
   startToCloseTimeout: '30 seconds',
   retry: { maximumAttempts: 1 },
