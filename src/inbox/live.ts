@@ -24,7 +24,7 @@ export class Live<T> {
   private asking: Promise<Seen<T>> | null = null;
   private askedAt = -Infinity;
   private timer: NodeJS.Timeout | null = null;
-  private readonly listeners = new Set<(seen: Seen<T>) => void>();
+  private readonly listeners = new Set<(seen: Seen<T> | null) => void>();
 
   constructor(
     /** Is given what was answered last. */
@@ -41,8 +41,8 @@ export class Live<T> {
     return Promise.race([asked, elapsed(patienceMs).then(() => this.seen ?? seen)]);
   }
 
-  /** Calls `listener` after each answer until the end that is answered is called. */
-  watch(listener: (seen: Seen<T>) => void): () => void {
+  /** Calls `listener` after each question, with null while nothing was ever answered, until the end that is answered is called. */
+  watch(listener: (seen: Seen<T> | null) => void): () => void {
     this.listeners.add(listener);
     if (this.timer === null) this.next(0);
     return () => {
@@ -69,12 +69,8 @@ export class Live<T> {
 
   private async round(): Promise<void> {
     const from = performance.now();
-    try {
-      const seen = await this.ask();
-      for (const listener of this.listeners) listener(seen);
-    } catch {
-      // Nothing was ever answered: there is nothing to tell yet.
-    }
+    const seen = await this.ask().catch(() => null);
+    for (const listener of this.listeners) listener(seen);
     // What takes long to answer is asked less often, yet soon enough to see who is back.
     const pauseMs = Math.min(LONGEST_PAUSE_MS, 3 * (performance.now() - from));
     if (this.watched) this.next(Math.max(this.options.everyMs, pauseMs));

@@ -24,7 +24,9 @@ export class OpenPages {
     return streamSSE(c, async (stream) => {
       let told = '';
       const unwatch = live.watch((seen) => {
-        const digest = createHash('sha256').update(textOf(seen)).digest('hex');
+        const digest = createHash('sha256')
+          .update(seen === null ? '' : textOf(seen))
+          .digest('hex');
         if (digest !== told) void stream.writeSSE({ data: digest, retry: RETRY_MS });
         told = digest;
       });

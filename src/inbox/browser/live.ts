@@ -25,12 +25,17 @@ export function keepLive(): LivePage {
   const path = document.body.dataset['live'] ?? '';
   let fetching = false;
   let again = false;
+  let shownAt = Date.now();
   const refresh = async (): Promise<void> => {
     again = fetching;
     if (fetching) return;
     fetching = true;
     const fresh = await fetchPage(location.pathname);
-    if (fresh !== null) {
+    if (fresh === null) {
+      connectionSays(`The inbox cannot tell what is new. This is what was known at ${timeOf(shownAt)}.`);
+    } else {
+      shownAt = Date.now();
+      connectionSays('');
       exchange(fresh);
       for (const listener of listeners) listener(fresh);
     }
@@ -54,7 +59,7 @@ function follow(path: string, refresh: () => Promise<void>): void {
     const since = lostAt;
     setTimeout(() => {
       if (lostAt !== since) return;
-      connectionSays(`The inbox does not answer. This is what was known at ${new Date(since).toLocaleTimeString()}.`);
+      connectionSays(`The inbox does not answer. This is what was known at ${timeOf(since)}.`);
       // After an answer that is no stream a browser gives up; we do not.
       if (source.readyState !== EventSource.CLOSED) return;
       lostAt = null;
@@ -62,6 +67,8 @@ function follow(path: string, refresh: () => Promise<void>): void {
     }, SILENT_MS);
   });
 }
+
+const timeOf = (at: number): string => new Date(at).toLocaleTimeString();
 
 function connectionSays(text: string): void {
   const place = byId('connection');
