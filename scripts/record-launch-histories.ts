@@ -4,19 +4,27 @@
  */
 import path from 'node:path';
 import type { WorkflowHandle } from '@temporalio/client';
-import { CountersignPlugin, type LauncherDefinition } from '../src';
+import { CountersignPlugin, putContent, type LauncherDefinition } from '../src';
 import { processLauncher } from '../src/adapters/launchers';
 import { jobWorkflowId } from '../src/rules/launches/job-order';
 import type { LaunchToAuthorize } from '../src/workflow';
 import { startPaidProvider, type ProviderMode } from '../test/systems/paid-provider';
-import { asked, paidLauncher, reviewers, signed, type Signing, type Wanted } from '../test/workflows/launches/support';
+import {
+  asked,
+  paidLauncher,
+  reviewers,
+  runOf,
+  signed,
+  type Signing,
+  type Wanted,
+} from '../test/workflows/launches/support';
 import { eventually, recordInto } from './dev/recording';
 import { REPOSITORY } from './dev/repository';
 
 const SCRIPT = path.join(REPOSITORY, 'test/adapters/launchers/worker.mjs');
 
 /** Workers that are processes, by what they do. */
-const PROCESSES = { submits: 'context,submit', exits: 'exit', waits: 'wait' } as const;
+const PROCESSES = { submits: 'context,later,submit', exits: 'exit', waits: 'wait' } as const;
 const processes: readonly LauncherDefinition[] = Object.entries(PROCESSES).map(([model, steps]) => ({
   ...{ provider: 'process', model },
   launcher: processLauncher({ command: process.execPath, args: [SCRIPT, steps], lifetimeMs: 60_000 }),
@@ -39,7 +47,7 @@ recordInto('launches', {}, async (recording) => {
     await author.signal('authorize', signed(launch, signing));
     return launch;
   };
-  /** An author's history, and that of the job. */
+  /** An author's history, and that of the job where it has one of its own. */
   const record = async (
     name: string,
     more: Wanted = {},
@@ -51,7 +59,8 @@ recordInto('launches', {}, async (recording) => {
     const { jobId } = await authorized(author, signing);
     await author.result();
     await recording.keep(name, name);
-    await recording.keep(`${name}-job`, jobWorkflowId(jobId));
+    const job = client.workflow.getHandle(jobWorkflowId(jobId));
+    if ((await runOf(job)) !== null) await recording.keep(`${name}-job`, job.workflowId);
   };
 
   await record('submitted');
@@ -59,6 +68,7 @@ recordInto('launches', {}, async (recording) => {
   await authorized(again);
   await again.result();
   await recording.keep('submitted-again', 'submitted');
+  await record('by-ref', { context: await putContent(contents, { prompt: 'planted-context' }) });
   await record('refused', {}, { status: 429 });
   await record('unknown', { launchLeaseMs: 1_000 }, { status: 500 });
   await record('by-a-process', { provider: 'process', model: 'submits' });
