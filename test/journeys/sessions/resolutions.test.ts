@@ -38,7 +38,7 @@ afterAll(() => stand.close());
 const WORDS = {
   mark_succeeded: { errand: { until: GO }, ends: ['succeeded', 'resolution', 1] },
   mark_failed: { errand: { until: GO }, ends: ['failed', 'resolution', 1] },
-  redispatch: { errand: { until: GO }, ends: ['succeeded', expect.any(String), expect.any(Number)] },
+  redispatch: { errand: { until: GO }, ends: ['succeeded', 'result', 2] },
   reobserve: { errand: { after: GO }, ends: ['succeeded', 'looked_up', 1] },
 } as const satisfies Record<CallResolution, { errand: Partial<Errand>; ends: readonly unknown[] }>;
 const NAMES = Object.keys(WORDS) as CallResolution[];

@@ -13,7 +13,14 @@ import { Child } from '../../../scripts/kill-matrix/child';
 import { Journal } from '../../../src/activities/journal';
 import { SessionShelf } from '../../../src/activities/session-shelf';
 import { fileStore, type FileStore } from '../../../src/adapters/stores';
-import { PlanClient, SessionClient, type PlanHandle, type Question, type SessionHandle } from '../../../src/client';
+import {
+  PlanClient,
+  SessionClient,
+  type PlanHandle,
+  type Question,
+  type SessionHandle,
+  type SessionStart,
+} from '../../../src/client';
 import { initJournal } from '../../../src/journal-init';
 import { CountersignPlugin } from '../../../src/plugin';
 import type { PolicyRule } from '../../../src/rules/invocations/policy';
@@ -124,7 +131,7 @@ export class SessionStand {
   }
 
   /** A session of its own name, with a wish as its first message. */
-  begin(wish: Wish, more: { readonly kind?: 'root' | 'child' } = {}): Promise<SessionHandle> {
+  begin(wish: Wish, more: Pick<SessionStart, 'kind' | 'requester'> = {}): Promise<SessionHandle> {
     const tools = this.tools.map(({ tool }) => ({ tool }));
     const session = `s-${(this.names += 1)}`;
     return this.sessions.start({

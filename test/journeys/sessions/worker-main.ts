@@ -19,15 +19,17 @@ import { TestReviewers } from '../../support/reviewers';
 
 export interface ToolOrders {
   readonly tool: string;
-  readonly sideEffect: SideEffectClass;
+  /** @default the tool does not say */
+  readonly sideEffect?: SideEffectClass;
   readonly capacity: 'queue' | 'native';
   readonly queueWaitMs: number;
+  /** @default 10000 */
+  readonly deadlineMs?: number;
   /** A look-up finds what was done. */
   readonly lookup?: boolean;
   /** While a file of this name is there, look-ups find out nothing. */
   readonly dim?: string;
-  /** Calls that wait at once, and that one worker does at once. */
-  readonly bound?: number;
+  /** Calls that one worker does at once. */
   readonly slots?: number;
 }
 
@@ -113,13 +115,14 @@ const INPUT = z.object({
   fails: z.string().optional(),
 });
 
-function descriptorOf({ tool, sideEffect, capacity, queueWaitMs }: ToolOrders): ToolDescriptor {
-  return { tool, sideEffect, capacity, queueWaitMs, inputSchema: INPUT, deadlineMs: 10_000 };
+function descriptorOf({ tool, sideEffect, capacity, queueWaitMs, deadlineMs = 10_000 }: ToolOrders): ToolDescriptor {
+  const declared = sideEffect === undefined ? {} : { sideEffect };
+  return { tool, ...declared, capacity, queueWaitMs, inputSchema: INPUT, deadlineMs };
 }
 
 function handlerOf(
   { folder, identity }: Orders,
-  { tool, sideEffect, lookup, dim, slots }: ToolOrders,
+  { tool, sideEffect, lookup, dim, slots, deadlineMs = 10_000 }: ToolOrders,
 ): ToolHandler<typeof INPUT> {
   const kept = (key: string): string => path.join(folder, `done-${key}`);
   const isThere = (name: string): boolean => existsSync(path.join(folder, name));
@@ -136,7 +139,8 @@ function handlerOf(
     return { state: 'committed', result: JSON.parse(readFileSync(kept(key), 'utf8')) as unknown };
   };
   return {
-    ...{ tool, sideEffect, inputSchema: INPUT, deadlineMs: 10_000, settleMs: 300 },
+    ...{ tool, inputSchema: INPUT, deadlineMs, settleMs: 300 },
+    ...(sideEffect === undefined ? {} : { sideEffect }),
     ...(slots === undefined ? {} : { maxConcurrency: slots }),
     ...(lookup === true ? { lookup: (_args, { idempotencyKey: key }) => Promise.resolve(find(key)) } : {}),
     async run({ n, ms = 0, until, after, fails }, call) {
