@@ -247,7 +247,7 @@ export class SessionLoop {
   private async carry(prepared: readonly PreparedCall[]): Promise<void> {
     const { turn, round } = this;
     await this.calls.carry({ turn, round }, prepared, this.over);
-    if (!this.over) this.enter('running');
+    if (!this.over) this.settle();
   }
 
   /** Where the calls have brought the session; what they said is written beside them. */
@@ -255,7 +255,7 @@ export class SessionLoop {
     const { waitFor } = this.calls;
     if (this.limits.review !== null || waitFor === 'people') this.enter('awaiting_approval');
     else if (waitFor === 'workers') this.enter('awaiting_tool');
-    else if (this.status === 'awaiting_approval') this.enter('running');
+    else if (this.status === 'awaiting_approval' || this.status === 'awaiting_tool') this.enter('running');
     // Whoever waits for it hears why it cannot be written.
     this.log.written().catch(() => undefined);
   }

@@ -1,6 +1,7 @@
 /**
  * Properties of calls of which somebody says that nobody had them, on a real server:
- * - a call that no worker takes in time is closed in the journal before it is given up: whoever comes later cannot do it;
+ * - a call that no worker takes in time is closed in the journal before it is given up: whoever comes later cannot do it; its code says
+ *   whether a worker of its tool has ever been there, also where the call went past the queue;
  * - where a worker has the call, such a word is not believed, whoever says it: the call is done once, and its result is what counts.
  */
 import { expect, test } from 'vitest';
@@ -8,13 +9,30 @@ import { z } from 'zod';
 import type { ModelRequest } from '../../src';
 import { Journal } from '../../src/activities/journal';
 import { defineTool, type ToolHandler } from '../../src/adapters/tools';
+import type { QueueStatus } from '../../src/workflows/queue-messages';
 import { useRig } from '../support/rig';
 import { SessionRig, auditedLog, call, uniqueTool, until } from './support';
 
 const rig = useRig();
+/** A worker of the tool has been there. */
+async function cameAndWent(play: SessionRig): Promise<void> {
+  const worker = await play.toolWorker();
+  const [handler] = play.play.handlers ?? [];
+  const queue = rig.client.workflow.getHandle(`countersign-queue/${handler?.tool}@default`);
+  const status = (): Promise<QueueStatus | null> => queue.query<QueueStatus>('queue').catch(() => null);
+  await expect.poll(async () => (await status())?.workers.length, { timeout: 20_000 }).toBe(1);
+  worker.shutdown();
+  await expect.poll(async () => (await status())?.workers.length, { timeout: 20_000 }).toBe(0);
+}
+
 const inputSchema = z.object({ n: z.number().int() });
 
-test.each(['native', 'queue'] as const)('a call that nobody takes is closed, then given up: %s', async (capacity) => {
+test.each([
+  ['native', 'dispatch:no_handler'],
+  ['native', 'dispatch:capacity_exhausted'],
+  ['queue', 'dispatch:no_handler'],
+  ['queue', 'dispatch:capacity_exhausted'],
+] as const)('a call that nobody takes is closed, then given up: %s, %s', async (capacity, code) => {
   const done: unknown[] = [];
   const handler = defineTool({
     tool: uniqueTool('absent'),
@@ -29,9 +47,9 @@ test.each(['native', 'queue'] as const)('a call that nobody takes is closed, the
     onRequest: (request) => void asked.push(request),
   });
   await play.worker();
+  if (code === 'dispatch:capacity_exhausted') await cameAndWent(play);
   const session = await play.start({ message: 'please', kind: 'child' });
   expect(await session.result()).toMatchObject({ status: 'completed' });
-  const code = capacity === 'native' ? 'dispatch:capacity_exhausted' : 'dispatch:no_handler';
   expect(asked.at(-1)?.messages.at(-1)).toMatchObject({ results: [{ ok: false, value: { code } }] });
   const { view } = await auditedLog(rig, session.session);
   const [invocation] = [...view.calls.values()];
