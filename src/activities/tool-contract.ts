@@ -64,6 +64,7 @@ export interface CallReport {
   readonly queued_at: number;
   /** When a worker took it, the last time; null when none is known to have. */
   readonly dispatched_at: number | null;
+  /** By the clock of whoever says so. */
   readonly completed_at: number;
   readonly head: { readonly sequence: number; readonly digest: string } | null;
   /**
