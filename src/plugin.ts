@@ -83,6 +83,8 @@ export interface CountersignPluginOptions {
   readonly checks?: readonly CheckDefinition[];
   /** Most launched checks of one verification run. @default 5 */
   readonly mostLaunchedChecks?: number;
+  /** @internal The clock of this worker. */
+  readonly now?: () => number;
   /** @internal */
   readonly at?: (point: EnginePoint) => void | Promise<void>;
   /** @internal */
@@ -133,7 +135,7 @@ export class CountersignPlugin implements WorkerPlugin, BundlerPlugin, ClientPlu
       if (options.activities === undefined || !(name in options.activities)) continue;
       throw new Error(`An activity named "${name}" is already registered; add CountersignPlugin once only.`);
     }
-    const { store, contents, policy, development, standing, at, launchRoles, atLaunch } = this.options;
+    const { store, contents, policy, development, standing, now, at, launchRoles, atLaunch } = this.options;
     const reviewers = this.options.reviewers ?? (development === true ? developmentReviewers() : undefined);
     const spans = openTelemetrySpans();
     const shared: DriveOptions = {
@@ -146,6 +148,7 @@ export class CountersignPlugin implements WorkerPlugin, BundlerPlugin, ClientPlu
       ...(policy === undefined ? {} : { policy }),
       ...(reviewers === undefined ? {} : { reviewers }),
       ...(standing === undefined ? {} : { standing }),
+      ...(now === undefined ? {} : { now }),
       ...(at === undefined ? {} : { at }),
     };
     const engine = createEngine(shared, this.registry);

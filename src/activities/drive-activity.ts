@@ -33,6 +33,8 @@ export interface DriveOptions {
   readonly standing?: ToolStanding;
   /** True from the moment that the worker is asked to shut down. */
   readonly shuttingDown: () => boolean;
+  /** @default Date.now */
+  readonly now?: () => number;
   readonly at?: (point: EnginePoint) => void | Promise<void>;
 }
 
@@ -62,7 +64,7 @@ export function createEngine(
     policy: options.policy ?? null,
     reviewers: options.reviewers ?? null,
     newOwner,
-    now: Date.now,
+    now: options.now ?? Date.now,
     monotonic,
     sleep: (ms) => sleep(ms),
     withDeadline,

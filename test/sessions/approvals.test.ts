@@ -3,6 +3,7 @@
  * - with a quorum of 2, the same person twice is refused, and the second person releases exactly that call and not its sibling;
  * - the person who asked for the session is refused;
  * - a question is open, and is answered, without any worker of its tool; the call is dispatched only then;
+ * - a word is taken before the very end of its question and not at it, by the clock of whoever takes it; when it was taken stands in the log;
  * - a rejected call is an error that the model is told, and is never done; so is one that nobody answered in time;
  * - silence escalates to others, whose answer counts, and is consent only where a rule says so;
  * - what a policy denies is never asked about and never done; a missing argument denies.
@@ -40,7 +41,7 @@ interface Scene {
   readonly asked: ModelRequest[];
 }
 
-function scene(amounts: readonly unknown[], rule: Partial<PolicyRule>): Scene {
+function scene(amounts: readonly unknown[], rule: Partial<PolicyRule>, now: () => number = Date.now): Scene {
   const done: unknown[] = [];
   const asked: ModelRequest[] = [];
   const tool = payments(done);
@@ -49,7 +50,7 @@ function scene(amounts: readonly unknown[], rule: Partial<PolicyRule>): Scene {
   const play = new SessionRig(rig, {
     script: [{ toolCalls: amounts.map((args) => call(tool.tool, args)) }, { text: 'done' }],
     tools: [tool],
-    plugin: { toolPolicies: [policy], reviewers },
+    plugin: { toolPolicies: [policy], reviewers, now },
     toolWorker: { reviewers },
     onRequest: (request) => void asked.push(request),
   });
@@ -140,6 +141,37 @@ test('nobody answers in time', async () => {
     'approval.expired',
   ]);
   await auditedLog(rig, session.session);
+});
+
+test.each([
+  [-1, null],
+  [0, 'receipt_late'],
+  [1, 'receipt_late'],
+])('the clock of whoever takes the word stands %i ms after the end of its question: %s', async (ms, code) => {
+  let clock: () => number = Date.now;
+  const { play, done } = scene([{ amount: 1 }], { expiryMs: 3_600_000 }, () => clock());
+  await Promise.all([play.worker(), play.toolWorker()]);
+  const session = await play.start({ message: 'please', kind: 'child' });
+  const review = reviewOf(await until(session, isAsked), 0);
+  const about = await question(review);
+  const { expiresAt = 0 } = about.rules[0] ?? {};
+  const word = approvalOf(about, 'ann', { livesS: 7_200 });
+  clock = () => expiresAt + ms;
+  if (code === null) await review.approve(word);
+  else {
+    await expect(review.approve(word)).rejects.toMatchObject({ code });
+    // By the clock of the server there is time enough: who has been refused is asked again.
+    clock = Date.now;
+    await review.approve(approvalOf(await question(review), 'ann'));
+  }
+  expect(await session.result()).toMatchObject({ status: 'completed' });
+  expect(done).toEqual([1]);
+  const { view } = await auditedLog(rig, session.session);
+  expect([...view.approvals.values()].map((one) => [one.status, one.votes.length, one.expiresAt])).toEqual([
+    ['approved', 1, expiresAt],
+  ]);
+  const votes = (await eventsUntil(session, 'session.completed')).filter(({ type }) => type === 'approval.vote');
+  if (code === null) expect(votes.map(({ at }) => at)).toEqual([expiresAt + ms]);
 });
 
 test('silence asks others, and then is consent', async () => {
