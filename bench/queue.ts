@@ -1,8 +1,8 @@
 /**
- * `npm run bench:queue [-- --json] [--quick]`: what a call through a tool's queue costs, and one with `native` capacity, as ratios to a
+ * `npm run bench:queue [-- --json] [--quick] [--memory]`: what a call through a tool's queue costs, and one with `native` capacity, as ratios to a
  * plain activity on a task queue of its own, each in a workflow that does nothing else, in one interleaved run; and how many calls a
  * second go through one queue, and through several side by side. The dev server's limit of one step per 50 ms and workflow is lifted:
- * with it every variant would only show the limit.
+ * with it every variant would only show the limit. With `--memory`, stores that are no disk show what is left.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
@@ -19,6 +19,7 @@ import { workflowIdDigest } from '../src/rules/plans/identity';
 import { planToRecord } from '../src/rules/plans/plan';
 import { startDevServer } from '../src/testing/dev-server';
 import { interleave, type Variant } from './measure';
+import { BenchMemoryStore } from './memory-store';
 import { PLAIN_TASK_QUEUE } from './queue-names';
 import type { BenchCall, BenchCalls } from './queue-workflows';
 
@@ -33,10 +34,10 @@ const WORKFLOWS = ['queued', 'native', 'plain'] as const;
 
 const say = (line: string): void => void process.stderr.write(`${line}\n`);
 
-async function measure(rounds: number, crowd: number): Promise<Record<string, unknown>> {
+async function measure(rounds: number, crowd: number, inMemory: boolean): Promise<Record<string, unknown>> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'countersign-bench-'));
   const [store, contents] = ['journal', 'contents'].map((name) =>
-    fileStore(path.join(folder, name), { createRoot: true }),
+    inMemory ? new BenchMemoryStore() : fileStore(path.join(folder, name), { createRoot: true }),
   );
   if (store === undefined || contents === undefined) throw new Error('no stores');
   await initJournal(store);
@@ -167,7 +168,7 @@ async function main(args: readonly string[]): Promise<void> {
     logger: new DefaultLogger('ERROR'),
   });
   const quick = args.includes('--quick');
-  const report = await measure(quick ? 10 : 40, quick ? 5 : 20);
+  const report = await measure(quick ? 10 : 40, quick ? 5 : 20, args.includes('--memory'));
   if (args.includes('--json')) return void process.stdout.write(`${JSON.stringify(report)}\n`);
   const ratios = report['ratios'] as Record<keyof typeof LIMITS, number>;
   for (const name of Object.keys(LIMITS) as (keyof typeof LIMITS)[]) {

@@ -91,14 +91,26 @@ const ANCHORS = [
   'verify /var/lib/countersign/journal --anchor /mnt/elsewhere/log --anchor-key "example.com/orders+…"',
 ].map((what) => `npx countersign ${what}`);
 const INBOX = {
-  'npx countersign inbox --journal /var/lib/countersign/journal --reviewers /var/lib/countersign/reviewers.json':
-    { file: 'test/inbox/kills.test.ts', text: "['inbox', '--port'" },
+  'npx countersign inbox --journal /var/lib/countersign/journal --reviewers /var/lib/countersign/reviewers.json': {
+    file: 'test/inbox/kills.test.ts',
+    text: "['inbox', '--port'",
+  },
   'npx countersign keys sign laptop statement.json': {
     file: 'test/inbox/chromium.test.ts',
     text: "'keys', 'sign', 'laptop'",
   },
 };
 const INSTALL = README.split('\n').find((line) => line.startsWith('npm install ')) ?? '';
+const SEARCHES = {
+  'temporal operator search-attribute create --name CountersignSession --type Keyword --name CountersignStatus --type Keyword --name CountersignTools --type KeywordList':
+    'search-attribute create',
+  ...Object.fromEntries(
+    ["CountersignStatus = 'awaiting_approval'", "CountersignTools = 'pay@1.0.0'"].map((query) => [
+      `temporal workflow list --query "${query}"`,
+      query,
+    ]),
+  ),
+};
 /** These pages are run from their first block to their last. */
 const WHOLE_PAGES = {
   order: [
@@ -152,6 +164,9 @@ const COMMANDS: Readonly<Record<string, How>> = {
   [INSTALL]: { here: 'the packages to install' },
   ...INBOX,
   ...Object.fromEntries(KEYS.map((line) => [line, { file: 'test/cli/keys.test.ts', text: "'docs/receipts.md'" }])),
+  ...Object.fromEntries(
+    Object.entries(SEARCHES).map(([line, text]) => [line, { file: 'test/sessions/search.test.ts', text }]),
+  ),
   ...Object.fromEntries([INIT, ...RUN, ...UPDATES].map((line) => [line, { here: 'a plan in a file' }])),
   ...Object.fromEntries(
     [...ORDER, ...RECORD, ...OWN_KEY, ...APPROVALS].map((line) => [line, { here: 'the five minutes' }]),
