@@ -9,6 +9,7 @@ import { checkOf } from './effects';
 import type { EffectDefinition, SideEffectClass } from './ports';
 import { UNDECLARED_CLASS } from './rules/invocations/class-table';
 import { LIMIT_TOOL, toolIdOf } from './rules/invocations/names';
+import { MOST_WAITING, QUEUE_BOUND } from './rules/invocations/queue-state';
 
 /** A tool handler is one, too. */
 export interface ToolDescriptor {
@@ -25,6 +26,8 @@ export interface ToolDescriptor {
   readonly capacity?: 'queue' | 'native';
   /** How long a call may wait for a worker, in milliseconds. @default 10000 */
   readonly queueWaitMs?: number;
+  /** Calls of all sessions that may wait at once, up to 1000; one more is not taken, and hears so at once. @default 256 */
+  readonly queueBound?: number;
   /** Longest time of one execution, in milliseconds. @default 30000 */
   readonly deadlineMs?: number;
 }
@@ -41,8 +44,14 @@ export function sessionTool({ tool, version, ...given }: ToolDescriptor): Sessio
     descriptorHash: descriptorHash({ tool, inputSchema, sideEffect, ...(version === undefined ? {} : { version }) }),
     checkInput: checkOf(inputSchema),
     queueWaitMs: given.queueWaitMs ?? QUEUE_WAIT_MS,
+    queueBound: boundOf(tool, given.queueBound),
     executionMs: given.deadlineMs ?? DEADLINE_MS,
   };
+}
+
+function boundOf(tool: string, bound = QUEUE_BOUND): number {
+  if (Number.isSafeInteger(bound) && bound >= 0 && bound <= MOST_WAITING) return bound;
+  throw new Error(`queueBound of ${tool} must be a whole number up to ${MOST_WAITING}`);
 }
 
 /** The tool where it is only described: plans of it can be followed and closed here, and nothing is sent. */

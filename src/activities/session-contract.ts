@@ -129,6 +129,8 @@ export type PreparedCall = {
   readonly args_digest: string;
   readonly capacity: 'queue' | 'native';
   readonly queue_wait_ms: number;
+  /** @default the queue's own */
+  readonly queue_bound?: number;
   readonly execution_ms: number;
   /** Of the tool as the session's workers know it: whoever sends the call must know it so, too. Null of a tool that nobody has. */
   readonly descriptor_hash: string | null;

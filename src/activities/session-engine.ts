@@ -25,6 +25,7 @@ export interface SessionTool {
   readonly descriptorHash: string;
   readonly capacity: 'queue' | 'native';
   readonly queueWaitMs: number;
+  readonly queueBound: number;
   readonly executionMs: number;
 }
 

@@ -54,6 +54,7 @@ async function prepared(
     descriptor_hash: tool.descriptorHash,
     capacity: tool.capacity,
     queue_wait_ms: tool.queueWaitMs,
+    queue_bound: tool.queueBound,
     execution_ms: tool.executionMs,
   };
   const checked = await tool.checkInput(await engine.contents.content(argsDigest));

@@ -25,7 +25,7 @@ export class QueueDoor implements Pick<CallHost, 'enqueue' | 'withdraw' | 'untak
 
   async enqueue(call: ToolCall): Promise<void> {
     const { prepared, chain, callId } = call;
-    const { queue_wait_ms, execution_ms } = prepared;
+    const { queue_wait_ms, queue_bound, execution_ms } = prepared;
     let asked = this.asked.get(call);
     const resent = asked?.request === call.request;
     if (asked === undefined || !resent) {
@@ -37,6 +37,7 @@ export class QueueDoor implements Pick<CallHost, 'enqueue' | 'withdraw' | 'untak
       ...{ call_id: callId, run_id: chain.plan.runId, plan: chain.record, journal_id: chain.journalId },
       ...{ reply_to: workflowInfo().workflowId, queue_wait_ms, execution_ms },
       ...asked,
+      ...(queue_bound === undefined ? {} : { bound: queue_bound }),
       ...(resent ? { resent } : {}),
       ...(prepared.descriptor_hash === null ? {} : { allow: { descriptor_hashes: [prepared.descriptor_hash] } }),
     });

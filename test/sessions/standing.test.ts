@@ -1,7 +1,8 @@
 /**
  * Properties of calls that stand still because nobody takes them, on a real server, where a policy asks people about that:
  * - a call of a tool without any worker is asked about as `dispatch:no_handler`, one whose workers stay busy as
- *   `dispatch:capacity_exhausted`, in a queue and on Temporal's own task queue; the question goes on the route that the policy names;
+ *   `dispatch:capacity_exhausted`, in a queue and on Temporal's own task queue, and one that finds the queue full at once; the question
+ *   goes on the route that the policy names;
  * - approved, it is dispatched once more, and done once; rejected, it is never done, and the model is told; a policy about another code
  *   asks nobody, and the call fails with its code;
  * - limits: a session that has reached its tokens, rounds or wall clock fails with that word, after what is under way; time for which a
@@ -42,7 +43,7 @@ const stuckAt = (code: string): PolicyRule => ({
 });
 
 function rigOf(
-  tool: ToolHandler,
+  tool: ToolHandler & { readonly queueBound?: number },
   script: ConstructorParameters<typeof SessionRig>[1]['script'],
   policy: PolicyRule | null,
   asked: ModelRequest[] = [],
@@ -112,6 +113,30 @@ test.each([
   expect([...view.calls.values()].map(({ attempt }) => attempt)).toEqual(
     calls.map((_call, index) => (index === rejected ? 0 : 1)),
   );
+});
+
+test.each([
+  ['dispatch:no_handler', false],
+  [BUSY, true],
+] as const)('people are asked at once about a call that finds the queue full: %s', async (code, busy) => {
+  const { tool, done, release } = slowTool('queue', 60_000, () => true);
+  const calls = [0, 1, 2].slice(busy ? 0 : 1).map((n) => call(tool.tool, { n }));
+  const play = rigOf({ ...tool, queueBound: 1 }, [{ toolCalls: calls }, { text: 'done' }], stuckAt(code));
+  await play.worker();
+  if (busy) await play.toolWorker();
+  const session = await play.start({ message: 'please', kind: 'child' });
+  const last = calls.length - 1;
+  const { handle, about } = await question(session, last);
+  const status = await session.status();
+  expect(status.calls.slice(0, last).map((one) => one.status)).toEqual(calls.slice(1).map(() => 'queued'));
+  if (!busy) await play.toolWorker();
+  release();
+  await until(session, (now) => now.calls.slice(0, last).every((one) => one.status === 'succeeded'));
+  await handle.approve(approvalOf(about, 'ann', { role: AUDITOR }));
+  expect(await session.result()).toMatchObject({ status: 'completed' });
+  expect(done).toEqual(busy ? [0, 1, 2] : [1, 2]);
+  const { view } = await auditedLog(rig, session.session);
+  expect([...view.approvals.values()].map(({ reason }) => reason)).toEqual([code]);
 });
 
 test('a policy about another code asks nobody', async () => {
