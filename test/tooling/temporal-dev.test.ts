@@ -4,7 +4,7 @@
  * - packages are installed again exactly when they are not what the lock file asks for;
  * - a process is told from another that has its pid; `down` signals the owner of the environment and nobody else;
  * - `up` ends only when a plan's servers and worker answer, a second `up` starts nothing, and all parts end with the owner,
- *   whether by `down` or by SIGKILL;
+ *   whether by `down` or by SIGKILL; its server knows our search attributes;
  * - in a shell with the lines that `up` prints, the client of the example does what its page shows, and again.
  */
 import { execFile, spawn, spawnSync, type ChildProcess } from 'node:child_process';
@@ -18,6 +18,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { EnvironmentState } from '../../scripts/dev/environment-state';
 import { identityOf, isStill, type ProcessIdentity } from '../../scripts/dev/process-identity';
 import { ensureTemporalCli } from '../../scripts/dev/temporal-cli';
+import { isSearchable } from '../../src/search-registration';
 
 const run = promisify(execFile);
 const bystanders: ChildProcess[] = [];
@@ -148,6 +149,7 @@ test(
       },
       { timeout: 60_000, interval: 250 },
     );
+    expect(await isSearchable(connection, 'default')).toBe(true);
     await connection.close();
     const urls = [places.webUi, `${places.fhir}/metadata`, places.billing];
     expect(await Promise.all(urls.map(answers))).toEqual([true, true, true]);
