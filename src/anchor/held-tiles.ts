@@ -6,7 +6,7 @@ import { rootOf } from '../rules/anchors/merkle';
 import { TILE_WIDTH } from '../rules/anchors/tiles';
 import { fastNodeHash } from './native-hash';
 
-/** Each takes up to 32 KiB. */
+/** Each takes some tens of KiB. */
 const MOST_HELD = 256;
 
 export class HeldTile {
