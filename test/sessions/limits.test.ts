@@ -214,8 +214,7 @@ test('a class is not widened', async () => {
 test('a worker that knows the tool otherwise does not get the call', { timeout: 60_000 }, async () => {
   const { play, tool, begun } = scene({ rounds: 1, sideEffect: 'non_idempotent_write' });
   const other: ToolHandler = { ...tool, sideEffect: 'idempotent_write' };
-  const described = play.play.tools as { queueWaitMs?: number }[];
-  for (const one of described) one.queueWaitMs = 1_500;
+  Object.assign(play.play.tools[0] ?? {}, { queueWaitMs: 1_500 });
   await Promise.all([play.worker(), play.toolWorker([other])]);
   const session = await play.start({ message: 'please', kind: 'child' });
   expect(await session.result()).toMatchObject({ status: 'completed' });

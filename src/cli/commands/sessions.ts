@@ -4,6 +4,7 @@
  */
 import { SessionClient, type SessionHandle, type ToolSessionStatus } from '../../client';
 import { ledgerRows } from '../../rules/invocations/ledger';
+import { nextSessionStep } from '../../rules/invocations/next-session-step';
 import { timelineOf, type TimelineEntry } from '../../rules/invocations/timeline';
 import { isSessionName, sessionOfWorkflow } from '../../rules/invocations/names';
 import { isEnded, type SessionStatus } from '../../rules/invocations/vocabulary';
@@ -14,6 +15,7 @@ import { counted, table, type Answer } from '../output';
 import { connect, type Service } from '../service';
 import { readSession } from '../session-log';
 import { contentStore, hasContents, journalStore, withOptions, type Settings } from '../settings';
+import { wordsOfStep } from '../session-step-row';
 import { timesOfEntry, wordsOfEntry } from '../timeline-row';
 
 const SESSION = 'the name of a session';
@@ -89,13 +91,15 @@ async function inspect(_context: Context, session: string, settings: Settings): 
   const { records, view, head } = await readSession(journalStore(settings), named(session));
   const calls = ledgerRows(view);
   const timeline = timelineOf(records);
+  const next = nextSessionStep(view, Date.now());
   const lines = [
     `session ${session}: ${view.status}, turn ${view.turn}, ${counted(view.tokens, 'token')}`,
     `log: ${counted(records.length, 'event')}, head ${head?.digest ?? 'none'}`,
+    ...(isEnded(view.status) ? [] : [`next: ${wordsOfStep(next)}`]),
     '',
     ...table(timeline.map(entryRow)),
   ];
-  const data = { session, status: view.status, turn: view.turn, tokens: view.tokens, head, calls, timeline };
+  const data = { session, status: view.status, turn: view.turn, tokens: view.tokens, head, next, calls, timeline };
   return { data, lines, exit: SESSION_EXITS[view.status] };
 }
 
