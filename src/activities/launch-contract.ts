@@ -107,6 +107,8 @@ export interface StageLaunchRequest {
 export interface StagedLaunch {
   readonly journal_id: string;
   readonly order: Dict;
+  /** Of a call that was begun or has ended: what the journal holds, and the receipt on which it was begun. */
+  readonly before?: Omit<SettleResult, 'journal_id'> & { readonly receipt: string | null };
 }
 
 /** The activities that the workflows of launches call. */

@@ -1,6 +1,7 @@
 /**
  * Staging of a launch: an author's context becomes a digest, and the call an order without content. Invariant: it may run any
- * number of times and answers the same; a call that is known with another context, or other terms, is refused.
+ * number of times and answers the same order; a call that is known with another context, or other terms, is refused; what was launched
+ * before is said here, so that nobody is asked to sign for it again.
  */
 import { refDigest, resolveRefs } from '../rules/calls/ref';
 import { captureIdOf, orderOfCall, type LaunchCall } from '../rules/launches/launch-call';
@@ -9,6 +10,7 @@ import { Refusal } from '../rules/refusal';
 import { CONTENT_BOUNDARIES } from '../rules/verification/names';
 import type { Engine } from './engine';
 import type { StagedLaunch, StageLaunchRequest } from './launch-contract';
+import { readJob } from './read-job';
 
 type Stores = Pick<Engine, 'journal' | 'contents'>;
 
@@ -33,7 +35,19 @@ export async function stageLaunch(
     contextDigest,
   });
   await refuseOtherLaunch({ contents }, call, order);
-  return { journal_id: await journal.id(), order: orderToRecord(order) };
+  const before = await launchedBefore({ journal, contents }, order);
+  return { journal_id: await journal.id(), order: orderToRecord(order), ...(before === null ? {} : { before }) };
+}
+
+async function launchedBefore(
+  { journal, contents }: Stores,
+  { runId, jobId }: JobOrder,
+): Promise<NonNullable<StagedLaunch['before']> | null> {
+  const files = journal.job(runId, jobId);
+  const known = await readJob({ contents }, files);
+  if (known.facts.slot === 'none' && known.facts.outcome === null) return null;
+  const receipt = known.facts.slot === 'begun' ? await files.receipt() : null;
+  return { ...known, receipt: receipt?.token ?? null };
 }
 
 /** A call is one launch for ever. */

@@ -1,7 +1,7 @@
 /**
  * `authorizedLaunch`: one launch out of an author's workflow, from its context to what came of it. Invariant: it is handed off here
  * once; a job that this leaves open belongs to its own workflow, named by the job's id, which outlives the author's; asking again, after
- * a reset too, is the same job.
+ * a reset too, is the same job, and nobody signs twice for it.
  */
 import {
   ApplicationFailure,
@@ -21,6 +21,7 @@ import {
   STAGE_LAUNCH_ACTIVITY,
   type LaunchActivities,
   type SettleResult,
+  type StagedLaunch,
 } from '../activities/launch-contract';
 import type { Ref } from '../rules/calls/ref';
 import { refDigest, refTo } from '../rules/calls/ref';
@@ -57,7 +58,7 @@ export interface AuthorizedLaunchOptions {
   readonly costCeiling: number;
   /** @default 'whole_context' */
   readonly contentBoundary?: ContentBoundary;
-  /** The signed receipt, or how to come by it. */
+  /** The signed receipt, or how to come by it; not asked for where there is one from before. */
   readonly receipt: string | ((launch: LaunchToAuthorize) => string | Promise<string>);
   /** How long the worker may take, from the moment that it was seen to run. */
   readonly runningDeadlineMs: number;
@@ -95,13 +96,19 @@ const STAGE = {
 const LONGEST_WATCH_MS = 30_000;
 /** Before, every launch was handed off by the workflow of its job. */
 const HANDS_OFF_HERE = 'countersign_launch_hands_off_here';
+/** Before, a receipt was waited for whatever had been launched already. */
+const SIGNED_ONCE = 'countersign_launch_signed_once';
+/** Of what somebody else began: it may last as long as if it had been begun now. */
+const BEGUN: HandedOff = { launched: 'unknown', ms_ago: 0 };
 
 export async function authorizedLaunch<Output = unknown>(options: AuthorizedLaunchOptions): Promise<LaunchEnd<Output>> {
   const handsOff = patched(HANDS_OFF_HERE);
-  const { journalId, order } = await staged(options, handsOff);
-  const receipt =
-    typeof options.receipt === 'string' ? options.receipt : await options.receipt(toAuthorize(journalId ?? '', order));
-  const asked: Asked = { options, order, journalId, receipt, record: orderToRecord(order) };
+  const { journalId, order, before } = await staged(options, handsOff);
+  const call = { options, order, journalId, record: orderToRecord(order) };
+  const earlier = before === null ? null : await launchedEarlier(call, before);
+  if (earlier !== null) return endOf<Output>(earlier);
+  const receipt = await receiptOf(options, journalId ?? '', order);
+  const asked: Asked = { ...call, receipt };
   const expiresAt = readExpiry(receipt);
   const here = handsOff && typeof expiresAt === 'number';
   const status = here ? await handedOff(asked, expiresAt) : await carriedByJob(asked);
@@ -120,7 +127,9 @@ interface Asked {
 interface Staged {
   readonly order: JobOrder;
   readonly journalId: string | null;
+  readonly before: Before | null;
 }
+type Before = NonNullable<StagedLaunch['before']>;
 
 /**
  * A Ref is no content: what it launches follows here, and who is to sign needs to know only the journal. Content becomes one in a local
@@ -135,7 +144,7 @@ async function staged(options: AuthorizedLaunchOptions, refsFollowHere: boolean)
   const call: LaunchCall = { ...callOf(options), workflowId: workflowInfo().workflowId };
   const terms = { provider, model, contentBoundary, costCeiling, contextDigest: digest };
   try {
-    return { order: orderOfCall(call, terms), journalId: null };
+    return { order: orderOfCall(call, terms), journalId: null, before: null };
   } catch (fault) {
     // Anything else than a Temporal failure would be retried for ever as a failed workflow task.
     if (fault instanceof Refusal) throw ApplicationFailure.nonRetryable(fault.message, fault.code);
@@ -148,7 +157,11 @@ async function stage(
   activities: Pick<LaunchActivities, typeof STAGE_LAUNCH_ACTIVITY>,
 ): Promise<Staged> {
   try {
-    const { journal_id: journalId, order } = await activities[STAGE_LAUNCH_ACTIVITY]({
+    const {
+      journal_id: journalId,
+      order,
+      before = null,
+    } = await activities[STAGE_LAUNCH_ACTIVITY]({
       ...callOf(options),
       provider: options.provider,
       model: options.model,
@@ -156,7 +169,7 @@ async function stage(
       content_boundary: options.contentBoundary ?? 'whole_context',
       context: options.context,
     });
-    return { journalId, order: orderFromRecord(order) };
+    return { journalId, order: orderFromRecord(order), before };
   } catch (fault) {
     const { cause } = fault as { cause?: unknown };
     throw cause instanceof ApplicationFailure ? cause : fault;
@@ -167,9 +180,22 @@ function callOf({ origin, id }: AuthorizedLaunchOptions): { readonly origin: str
   return { origin: origin ?? workflowInfo().workflowType, id };
 }
 
-function toAuthorize(journalId: string, order: JobOrder): LaunchToAuthorize {
-  const claims = claimsToAuthorize(journalId, order);
-  return { runId: order.runId, jobId: order.jobId, claims };
+/** Null: nobody has begun it, so it takes a receipt. */
+async function launchedEarlier(call: Omit<Asked, 'receipt'>, before: Before): Promise<JobStatus | null> {
+  // A build that did not know this answer went on as if nothing had been launched.
+  if (!patched(SIGNED_ONCE)) return null;
+  const { order, journalId } = call;
+  const { facts, receipt } = before;
+  if (facts.outcome !== null) return statusOf(order, { journal_id: journalId ?? '', ...before });
+  if (receipt === null) return null;
+  const carry = (): Promise<JobStatus> => carriedByJob({ ...call, receipt }, { handed_off: BEGUN });
+  return { ...(await CancellationScope.nonCancellable(carry)), replayed: true };
+}
+
+async function receiptOf({ receipt }: AuthorizedLaunchOptions, journalId: string, order: JobOrder): Promise<string> {
+  if (typeof receipt === 'string') return receipt;
+  const { runId, jobId } = order;
+  return receipt({ runId, jobId, claims: claimsToAuthorize(journalId, order) });
 }
 
 /** Here, where the launch answers at once with what the job came to; else by the job's own workflow. */
@@ -241,7 +267,7 @@ function look({ options: { taskQueue }, record, journalId }: Asked): Promise<Set
 }
 
 /** What the job's own workflow will answer, or has, or would have. */
-function statusOf(order: JobOrder, { journal_id, facts, stored }: Omit<SettleResult, 'status'>): JobStatus {
+function statusOf(order: JobOrder, { journal_id, facts, stored }: SettleResult): JobStatus {
   const { outcome } = facts;
   const submission = outcome?.outcome === 'submitted' ? outcome.submission : null;
   const broken: JobReason | null = stored === 'broken' ? 'submission_integrity_failed' : null;

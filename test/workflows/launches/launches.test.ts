@@ -1,6 +1,7 @@
 /**
  * Properties of an authorized launch on the real server:
- * - the worker's output is submitted and can be read; the provider is asked once, and asking again answers the same without it;
+ * - the worker's output is submitted and can be read; the provider is asked once, and asking again answers the same without it, and
+ *   without another receipt: also of what was begun, and of what came to nothing;
  * - the same id with other arguments is refused, and nothing is launched;
  * - a launch that answers with what the job came to needs no other workflow; the receipt of one that does not is refused by the job's own;
  * - whatever the provider does, the launch ends typed, within its leases, with one request or none;
@@ -16,6 +17,7 @@ import { failureOf, useRig } from '../../support/rig';
 import {
   asked,
   authorizedStart,
+  eventually,
   jobStatus,
   paidLauncher,
   reviewers,
@@ -24,6 +26,7 @@ import {
   startLaunch,
   trackJob,
   WORKFLOWS,
+  type Wanted,
 } from './support';
 
 const rig = useRig({ workflowsPath: WORKFLOWS });
@@ -51,10 +54,42 @@ test('submits once, and again the same without a launch', async () => {
     taskQueue: rig.taskQueue,
     args: [asked({ context })],
   });
-  await again.signal('authorize', 'whatever');
   expect(await again.result()).toEqual({ ...end, replayed: true });
   expect(provider.requests()).toBe(1);
   expect(await plainHistory(started.author)).not.toMatch(PLANTED);
+});
+
+describe('started again, nobody is asked to sign', () => {
+  const again = (author: WorkflowHandle, more: Wanted = {}): Promise<WorkflowHandle> =>
+    rig.client.workflow.start('launchOne', {
+      workflowId: author.workflowId,
+      taskQueue: rig.taskQueue,
+      args: [asked(more)],
+    });
+
+  test('for what came to nothing', async () => {
+    provider.mode = { status: 429 };
+    await worker();
+    const { author, result } = await authorizedStart(rig);
+    const end = await result();
+    expect(await (await again(author)).result()).toEqual({ ...end, replayed: true });
+    expect(provider.requests()).toBe(1);
+  });
+
+  test('for what was begun', async () => {
+    provider.mode = 'holds';
+    await worker();
+    const more = { launchLeaseMs: 60_000 };
+    const started = await authorizedStart(rig, more);
+    await provider.arrived(1);
+    await started.author.terminate();
+    const second = await again(started.author, more);
+    await eventually(() => runOf(started.job));
+    expect(await second.query('to_authorize')).toBeNull();
+    provider.release();
+    expect(await second.result()).toMatchObject({ status: 'submission', replayed: true });
+    expect(provider.requests()).toBe(1);
+  });
 });
 
 test('one id is one launch', async () => {
