@@ -70,8 +70,9 @@ export class LogReader {
   /** One entry with its proof, as a text that stands for itself. */
   async prove(index: number, head: SignedHead): Promise<string> {
     const tiles = this.tiles(head.size);
-    const entry = (await tiles.entries(Math.floor(index / TILE_WIDTH)))[index % TILE_WIDTH];
-    const hashes = await tiles.inclusionProof(index);
+    const bundle = tiles.entries(Math.floor(index / TILE_WIDTH));
+    const [entries, hashes] = await Promise.all([bundle, tiles.inclusionProof(index)]);
+    const entry = entries[index % TILE_WIDTH];
     if (entry === undefined || !holdsInclusion(leafHash(entry), index, head.size, head.root, hashes)) {
       throw new AnchorError('anchor_damaged', `entry ${index} of the log does not lead to its signed tree head`);
     }

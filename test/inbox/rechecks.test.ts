@@ -2,7 +2,10 @@
  * Properties of rechecks in the inbox:
  * - what a person applied is listed while it is owed, and leads to what a recheck of it must be; the page starts nothing and takes nothing
  * - an intent that is not owed, or is no intent, leads nowhere
+ * - a run that does not read is an item itself, and hides nothing else
  */
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { VerificationClient } from '../../src/client';
 import { useRig } from '../support/rig';
@@ -60,4 +63,16 @@ it('lists what is owed, and leads to its start without starting it', async () =>
   expect((await fetch(`${origin}/rechecks/${hex}`, { method: 'POST' })).status).toBe(403);
   expect(await runs.obligations(source.runId)).toMatchObject([{ state: 'pending_capture' }]);
   expect(provider.requests()).toBe(launched);
+});
+
+it('lists everything else while one run does not read', async () => {
+  const prepared = await runs.prepare(draft(1, 0));
+  await authorizeAll(rig, await runs.start(prepared));
+  const file = path.join(rig.folder, 'journal', prepared.runId, 'lifecycle', `${'1'.padStart(20, '0')}.json`);
+  const kept = readFileSync(file, 'utf8');
+  writeFileSync(file, kept.replace('"sequence":1', '"sequence":7'));
+  const { origin } = await openInbox(rig);
+  const list = await fetch(origin);
+  expect([list.status, await list.text()]).toEqual([200, expect.stringContaining('id="item-verification-runs"')]);
+  writeFileSync(file, kept);
 });

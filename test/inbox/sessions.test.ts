@@ -122,6 +122,13 @@ describeWith('Chromium', startChromium, ({ browser }) => {
     }
     expect(timeline.some(({ executed_ms: executed }) => executed !== null)).toBe(true);
     expect(faults).toEqual([]);
+    // The call is found from its session, also when it is over.
+    await story
+      .locator('#calls')
+      .getByRole('link', { name: `${session}:` })
+      .click();
+    await story.getByText(`of session ${session}`).waitFor();
+    await story.goBack();
     await page.goto(`${origin}/sessions`);
     await page.locator('#items tr', { hasText: session }).getByText('waits for its user').waitFor();
 

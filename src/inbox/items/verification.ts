@@ -6,6 +6,7 @@ import { Journal } from '../../activities/journal';
 import { readRuns } from '../../activities/read-runs';
 import type { Service } from '../../cli/service';
 import type { Store } from '../../ports';
+import { Refusal, type RefusalCode } from '../../rules/refusal';
 import { deriveObligations, type Obligation } from '../../rules/verification/obligations';
 import type { RunBook } from '../../rules/verification/run-book';
 import { runIdOf } from '../../rules/verification/run';
@@ -16,7 +17,7 @@ import type { Item, ItemSource } from './item';
 
 /** All runs of a journal are read for it, so it is not asked with every look at the list. */
 const EVERY_MS = 15_000;
-const RISKS = { user_action_required: 45, pending_capture: 35, launch_unauthorized: 38 } as const;
+const RISKS = { user_action_required: 45, pending_capture: 35, launch_unauthorized: 38, broken: 70 } as const;
 
 /** Those that are still owed, by their ids. */
 export async function owedRechecks(journal: Journal): Promise<readonly Obligation[]> {
@@ -29,13 +30,24 @@ export function verificationItems(service: Service, store: Store): ItemSource {
   return {
     list: async (limit) => {
       if (performance.now() - readAt >= EVERY_MS) {
-        const runs = await readRuns(new Journal(store));
-        known = [...owedOf(runs).map(recheckItem), ...(await launchItems(service, [...runs.values()]))];
+        known = await allOf(service, new Journal(store));
         readAt = performance.now();
       }
       return { items: known.slice(0, limit), more: known.length > limit };
     },
   };
+}
+
+/** A journal in which one run does not read must not hide what else waits: it is an item itself. */
+async function allOf(service: Service, journal: Journal): Promise<readonly Item[]> {
+  let runs: ReadonlyMap<string, RunBook>;
+  try {
+    runs = await readRuns(journal);
+  } catch (fault) {
+    if (fault instanceof Refusal) return [brokenItem(fault.code)];
+    throw fault;
+  }
+  return [...owedOf(runs).map(recheckItem), ...(await launchItems(service, [...runs.values()]))];
 }
 
 function owedOf(runs: ReadonlyMap<string, RunBook>): readonly Obligation[] {
@@ -72,6 +84,21 @@ function launchItem({ runId, jobs, must }: RunBook): Item {
     progress: `${done}/${jobs.size}`,
     since: null,
     risk: RISKS.launch_unauthorized,
+  };
+}
+
+function brokenItem(reason: RefusalCode): Item {
+  return {
+    id: 'verification-runs',
+    kind: 'review',
+    name: 'runs of checks',
+    href: '/checks',
+    session: null,
+    reason,
+    asks: null,
+    progress: null,
+    since: null,
+    risk: RISKS.broken,
   };
 }
 

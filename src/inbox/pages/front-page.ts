@@ -45,7 +45,7 @@ export function frontPage({ value, at, fault }: Seen<Listed>, namespace: string)
         <thead>
           <tr>
             <th scope="col">What</th>
-            <th scope="col">Plan</th>
+            <th scope="col">Name</th>
             <th scope="col">Why</th>
             <th scope="col">Asked for</th>
             <th scope="col">Done</th>
@@ -63,7 +63,7 @@ export function frontPage({ value, at, fault }: Seen<Listed>, namespace: string)
 function row({ id, kind, name, href, session, reason, asks, progress, since }: Item, now: number): Html {
   return html`<tr id="item-${id}">
     <td data-label="What"><span class="kind ${kind}">${KIND_TITLES[kind]}</span></td>
-    <th scope="row" data-label="Plan">
+    <th scope="row" data-label="Name">
       <a href="${href}">${name ?? id}</a>
       <code class="small">${id}</code>
       ${session === null ? '' : html`<span class="small">of session <a href="/sessions/${session}">${session}</a></span>`}

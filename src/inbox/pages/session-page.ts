@@ -76,7 +76,9 @@ function askedLine({ callId, limit, route, approvals, votes, rule, expiresAt }: 
 }
 
 function callLink(callId: string, runId: string | null): Html {
-  return runId === null ? html`<code>${callId}</code>` : html`<a href="/runs/${runId}"><code>${callId}</code></a>`;
+  return runId === null
+    ? html`<code>${callId}</code>`
+    : html`<a href="/runs/${runId}?call=${callId}"><code>${callId}</code></a>`;
 }
 
 /** How bad it looks. */

@@ -2,6 +2,8 @@
 import { Contents } from '../../activities/contents';
 import type { Service } from '../../cli/service';
 import type { Store } from '../../ports';
+import { callOfPlan } from '../../rules/invocations/call-of-plan';
+import { isCallId } from '../../rules/invocations/names';
 import { isRunId } from '../../rules/recovery';
 import { handOver } from '../answer';
 import { shownContents } from '../contents';
@@ -41,7 +43,10 @@ export function addPlans(app: App, reception: Reception, options: PlanRoutes): v
     const { value } = seen;
     if (value === null) return c.notFound();
     const shown = await shownContents(contents, value.plan, c.var.reviewer);
-    return reception.show(c, planPage({ ...seen, value }, reception.viewer(c), shown));
+    // The page of a session knows which call of it leads here, also when no execution says so any more.
+    const said = c.req.query('call');
+    const call = value.call ?? callOfPlan(value.plan, isCallId(said) ? said : null);
+    return reception.show(c, planPage({ ...seen, value: { ...value, call } }, reception.viewer(c), shown));
   });
 
   app.get('/runs/:run/live', (c) =>
