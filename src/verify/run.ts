@@ -41,6 +41,8 @@ export interface RunReport {
   readonly jobs: number;
   /** Records of a verification run. */
   readonly records: number;
+  /** The session that it is; null of every other run. */
+  readonly session: string | null;
   /** Events of a session. */
   readonly events: number;
 }
@@ -89,7 +91,7 @@ function hasNoPlan(entries: readonly Entry[]): boolean {
 function reportWithoutPlan(
   folder: string,
   runId: string | null,
-  counts: Pick<RunReport, 'jobs' | 'records' | 'events'>,
+  counts: Pick<RunReport, 'jobs' | 'records' | 'session' | 'events'>,
   valid: boolean,
 ): RunReport {
   const slots = { begun: 0, closed: 0, ended: 0 };
@@ -113,7 +115,8 @@ export async function verifyRun(
   const jobs = await readJobs(view, findings, joined(folder, 'jobs'), expectedRunId, whole.claimOf);
   const events = await readSession(view, findings, folder, entries, expectedRunId);
   whole.mentions.claims.push(...claimsOf(folder, events ?? []));
-  const counts = { jobs, records: lifecycle?.records ?? 0, events: events?.length ?? 0 };
+  const session = events?.[0]?.sessionId ?? null;
+  const counts = { jobs, records: lifecycle?.records ?? 0, session, events: events?.length ?? 0 };
   if (hasNoPlan(entries)) return reportWithoutPlan(folder, expectedRunId, counts, findings.faults === faultsBefore);
   const plan = await readPlan(view, findings, folder, entries, expectedRunId);
   const effects = plan === null ? null : effectRecords(plan);

@@ -2,7 +2,8 @@
  * Runs that only launch, on the command line without a server.
  *
  * Held here:
- * - a journal lists them by their kind, and shows each job with its state, reason, provider and the end of its authorization;
+ * - a journal lists them by their kind, and shows each job with its state, reason, provider and the end of its authorization; `verify` has
+ *   a line for each run;
  * - one leaves in a file that verifies, with its contents or without, and comes to another journal byte for byte; damaged, it is refused and nothing is placed;
  * - erasing takes the context, the submission and their salts, and no entry of the journal, which verifies as before; one that is open is refused;
  * - they have no checkpoints, so they are never retired, and are said to have none.
@@ -82,6 +83,7 @@ describe('launches', () => {
       code: 0,
       data: { runs: [{ jobs: 1 }, { jobs: 1 }] },
     });
+    expect((await cli('verify', at('journal'))).out).toMatch(new RegExp(`^${runOf(done)} +valid +1 launch$`, 'm'));
   });
 
   it('leave in a file, and come to another journal as they were', async () => {

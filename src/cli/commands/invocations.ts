@@ -60,8 +60,14 @@ async function list(_context: Context, session: string, settings: Settings): Pro
 async function one(_context: Context, callId: string, settings: Settings): Promise<Answer> {
   const { row, runId } = await rowOf(callId, settings);
   const fields = Object.entries({ ...row, run_id: runId });
-  const lines = table(fields.map(([name, value]) => [name, value === null ? '-' : String(value)]));
+  const lines = table(fields.map(([name, value]) => [name, shown(name, value)]));
   return { data: { ...row, runId }, lines, exit: INVOCATION_EXITS[row.status satisfies InvocationStatus] };
+}
+
+/** For people, times as every other command has them; scripts get unix milliseconds. */
+function shown(name: string, value: string | number | null): string {
+  if (value === null) return '-';
+  return typeof value === 'number' && name.endsWith('_at') ? new Date(value).toISOString() : String(value);
 }
 
 async function resolved(context: Context, callId: string, options: ResolveOptions): Promise<Answer> {

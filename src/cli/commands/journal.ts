@@ -20,6 +20,7 @@ import { importRun, openExport } from '../../transfer';
 import { diskView, storeView, type JournalView } from '../../verify';
 import { withContentKeys } from '../content-keys';
 import { readJobs, type InspectedJob } from '../inspect-jobs';
+import { listedSession, readable, type ListedSession } from '../listed-session';
 import { CliError } from '../failure';
 import { counted, table, type Answer } from '../output';
 import type { Context, Register } from '../command';
@@ -120,9 +121,10 @@ function refuseOthers(names: readonly string[], place: string): void {
 
 interface RunRow {
   readonly runId: string;
-  readonly kind: RunKind | null;
+  readonly kind: RunKind | 'session' | null;
   /** Of a launch, or a run of checks. */
   readonly jobs: readonly InspectedJob[];
+  readonly session: ListedSession | null;
   readonly workflowId: string | null;
   readonly phase: string | null;
   readonly checkpoints: number;
@@ -144,10 +146,23 @@ async function listRuns(_context: Context, named: string | undefined, options: S
   for (const { name } of [...entries].sort((a, b) => (a.name < b.name ? -1 : 1))) {
     if (isRunId(name)) runs.push(await readRow(view, store, name));
   }
-  const rows = runs.map((run) => (run.kind === 'plan' || run.kind === null ? planRow(run) : jobsRow(run)));
+  const rows = runs.map((run) => ROWS[run.kind ?? 'plan'](run));
   const lines = [`journal ${journalId}, ${counted(runs.length, 'run')} (listed, not verified)`, ...table(rows)];
   return { data: { journalId, runs }, lines };
 }
+
+const ROWS: Record<RunKind | 'session', (run: RunRow) => readonly string[]> = {
+  plan: planRow,
+  launch: jobsRow,
+  verification: jobsRow,
+  session: ({ runId, session }) => [
+    runId,
+    session?.last ?? 'no event',
+    '',
+    counted(session?.events ?? 0, 'event'),
+    `session ${session?.name ?? 'unreadable'}`,
+  ],
+};
 
 function planRow(run: RunRow): readonly string[] {
   const of = run.workflowId ?? 'unreadable plan';
@@ -170,9 +185,10 @@ function jobsRow({ jobs, kind, runId }: RunRow): readonly string[] {
   ];
 }
 
-/** Only the newest checkpoint is read: this is a list, not a proof. */
+/** Only the newest checkpoint or event is read: this is a list, not a proof. */
 async function readRow(view: JournalView, store: Store, run: string): Promise<RunRow> {
-  const kind = await runKind(store, run);
+  const session = await listedSession(view, run);
+  const kind = session === null ? await runKind(store, run) : 'session';
   const jobs = kind === 'launch' || kind === 'verification' ? ((await readable(() => readJobs(store, run))) ?? []) : [];
   const plan = await readable(async () => parseRecord(await view.read(`${run}/plan.json`), 'plan', planFromRecord));
   const folders = ((await view.list(run)) ?? []).map(({ name }) => name).filter((name) => name.startsWith('lineage-'));
@@ -188,26 +204,18 @@ async function readRow(view: JournalView, store: Store, run: string): Promise<Ru
     const [effects, checkpoints] = [Number(retired.effectCount), Number(retired.checkpointCount)];
     const phase = `${retired.phase}, retired`;
     const workflowId = plan?.workflowId ?? null;
-    return { runId: run, kind, jobs, workflowId, phase, checkpoints, effects, committed: effects };
+    return { runId: run, kind, jobs, session, workflowId, phase, checkpoints, effects, committed: effects };
   }
   const head =
     last === undefined
       ? null
       : await readable(async () => RecoveryCheckpoint.fromJson(await view.read(`${lineage}/${last}`)));
   return {
-    ...{ runId: run, kind, jobs },
+    ...{ runId: run, kind, jobs, session },
     workflowId: plan?.workflowId ?? null,
     phase: head?.phase ?? (last === undefined ? null : 'unreadable'),
     checkpoints: files.length,
     effects: head?.effects.length ?? plan?.effects.length ?? 0,
     committed: head?.effects.filter((effect) => effect.state === 'committed').length ?? 0,
   };
-}
-
-async function readable<T>(read: () => Promise<T>): Promise<T | null> {
-  try {
-    return await read();
-  } catch {
-    return null;
-  }
 }

@@ -2,12 +2,13 @@
  * `sessions ls`, `inspect`, `attach`, `cancel` and `complete`. Invariant: what a session did is told by its log in the journal, which is
  * read as whoever audits it does; only `cancel` and `complete` change anything.
  */
+import type { WorkflowExecutionInfo } from '@temporalio/client';
 import { SessionClient, type SessionHandle, type ToolSessionStatus } from '../../client';
 import { ledgerRows } from '../../rules/invocations/ledger';
 import { nextSessionStep } from '../../rules/invocations/next-session-step';
 import { timelineOf, type TimelineEntry } from '../../rules/invocations/timeline';
 import { isSessionName, sessionOfWorkflow } from '../../rules/invocations/names';
-import { isEnded, type SessionStatus } from '../../rules/invocations/vocabulary';
+import { SESSION_STATUSES, isEnded, type SessionStatus } from '../../rules/invocations/vocabulary';
 import type { Context, Register } from '../command';
 import { SESSION_EXITS } from '../exit-codes';
 import { CliError } from '../failure';
@@ -55,23 +56,18 @@ async function list(_context: Context, { limit, all }: ListOptions): Promise<Ans
   try {
     const running = all === true ? '' : " AND ExecutionStatus = 'Running'";
     const found = await service.soon(async () => {
-      const rows: { session: string; execution: string; startedAt: string; shown: Shown }[] = [];
-      const executions = service.client.workflow.list({ query: `WorkflowType = 'toolSession'${running}` });
-      for await (const { workflowId, status, startTime, memo } of executions) {
-        const session = sessionOfWorkflow(workflowId);
-        if (session === null) continue;
-        const shown = (memo?.['countersign_session'] ?? {}) as Shown;
-        rows.push({ session, execution: status.name, startedAt: startTime.toISOString(), shown });
-        if (rows.length >= most) break;
+      const executions: [string, WorkflowExecutionInfo][] = [];
+      for await (const one of service.client.workflow.list({ query: `WorkflowType = 'toolSession'${running}` })) {
+        const session = sessionOfWorkflow(one.workflowId);
+        if (session !== null) executions.push([session, one]);
+        if (executions.length >= most) break;
       }
-      return rows;
+      return executions;
     });
-    const rows = found.map(({ session, execution, startedAt, shown }) => ({
-      session,
-      status: shown.status ?? execution.toLowerCase(),
-      turn: shown.turn ?? null,
-      startedAt,
-    }));
+    const rows: Row[] = [];
+    for (let at = 0; at < found.length; at += AT_ONCE) {
+      rows.push(...(await Promise.all(found.slice(at, at + AT_ONCE).map(([name, one]) => rowOf(service, name, one)))));
+    }
     const lines = table(
       rows.map(({ session, status, turn, startedAt }) => [status, `turn ${turn ?? '-'}`, startedAt, session]),
     );
@@ -81,10 +77,52 @@ async function list(_context: Context, { limit, all }: ListOptions): Promise<Ans
   }
 }
 
-/** What a session's memo says. */
+/** Ends that are looked up at once. */
+const AT_ONCE = 16;
+
+interface Row {
+  readonly session: string;
+  readonly status: string;
+  readonly turn: number | null;
+  readonly startedAt: string;
+}
+
+async function rowOf(
+  service: Service,
+  session: string,
+  { workflowId, runId, status, memo, startTime }: WorkflowExecutionInfo,
+): Promise<Row> {
+  const startedAt = startTime.toISOString();
+  const said = shownBy(memo?.['countersign_session']);
+  // A memo comes with the first rest, and between two turns a session rests.
+  if (status.name === 'RUNNING') return { session, status: said.status ?? 'running', turn: said.turn ?? 1, startedAt };
+  const end = status.name === 'COMPLETED' ? await endOf(service, workflowId, runId) : {};
+  return { session, status: end.status ?? status.name.toLowerCase(), turn: end.turn ?? said.turn ?? null, startedAt };
+}
+
+/** Its own last word: a memo is written where a session rests, so it may not say the end. Empty where it cannot be read here. */
+async function endOf({ client, soon }: Service, workflowId: string, runId: string): Promise<Shown> {
+  try {
+    const handle = client.workflow.getHandle(workflowId, runId, { followRuns: false });
+    return shownBy(await soon(() => handle.result()));
+  } catch {
+    return {};
+  }
+}
+
+/** What the memo of a session says, and its result. */
 interface Shown {
   readonly status?: SessionStatus;
   readonly turn?: number;
+}
+
+function shownBy(value: unknown): Shown {
+  const { status, turn } = (typeof value === 'object' && value !== null ? value : {}) as Record<string, unknown>;
+  const known = SESSION_STATUSES.find((one) => one === status);
+  return {
+    ...(known === undefined ? {} : { status: known }),
+    ...(Number.isSafeInteger(turn) ? { turn: turn as number } : {}),
+  };
 }
 
 async function inspect(_context: Context, session: string, settings: Settings): Promise<Answer> {

@@ -11,6 +11,7 @@ import {
   type Finding,
   type GivenHistory,
   type LineageReport,
+  type RunReport,
   type VerifyReport,
 } from '../../verify';
 import { withAnchors, type AnchorSettings, anchorCheck } from '../anchor-options';
@@ -119,8 +120,7 @@ function isOfLineage(name: string): boolean {
 }
 
 function describe(report: VerifyReport): readonly string[] {
-  const lineages = report.lineage === null ? report.runs.flatMap((run) => run.lineages) : [report.lineage];
-  const rows = lineages.map((lineage) => [lineage.path, ...facts(lineage)]);
+  const rows = report.lineage === null ? report.runs.flatMap(runRows) : [lineageRow(report.lineage)];
   const journal =
     report.journalId === null ? [] : [`journal ${report.journalId}, ${counted(report.runs.length, 'run')}`];
   const compared = report.histories.map(
@@ -147,9 +147,24 @@ const JUSTIFIED: Record<LineageReport['justified'], string> = {
   retired: 'retired',
 };
 
-function facts(lineage: LineageReport): readonly string[] {
+/** A row for each lineage, and one for what has none: a session, launches, a run of checks, a plan that was never begun. */
+function runRows(run: RunReport): readonly (readonly string[])[] {
+  const { path, lineages, valid, session, events, records, jobs } = run;
+  const carried = [
+    ...(session === null && events === 0 ? [] : [`session ${session ?? ''}`, counted(events, 'event')]),
+    ...(records === 0 ? [] : ['verification run', counted(records, 'record')]),
+    ...(jobs === 0 ? [] : [counted(jobs, 'launch', 'launches')]),
+  ];
+  const other = carried.length === 0 ? ['no checkpoint yet'] : carried;
+  const own =
+    carried.length > 0 || lineages.length === 0 ? [[path, valid ? 'valid' : 'NOT valid', other.join(', ')]] : [];
+  return [...lineages.map(lineageRow), ...own];
+}
+
+function lineageRow(lineage: LineageReport): readonly string[] {
   const { head } = lineage;
   return [
+    lineage.path,
     lineage.valid ? 'valid' : 'NOT valid',
     JUSTIFIED[lineage.justified],
     counted(lineage.checkpoints, 'checkpoint'),
