@@ -4,7 +4,7 @@
  * Held here:
  * - `new` makes a key, `list` shows it, `export` prints what the workers' reviewers read, and what it signs is admitted;
  * - the commands of the page of receipts work as written;
- * - `sign` shows all of a statement and signs just that; what is no statement is refused, and nothing is signed;
+ * - `sign` shows all of a statement, by the names that are signed, and signs just that; what is no statement is refused, and nothing is signed;
  * - no command ever prints a secret; a key is never replaced; wrong names, people and roles exit 2 and make nothing;
  * - a key that others could read is refused; an option wins over its variable.
  */
@@ -64,8 +64,9 @@ it('signs a statement, all of which it shows, and nothing else', async () => {
     'signing this approval:',
     signReceipt(approval(), await new KeyFolder(folder()).read('own')),
   ]);
-  const { kind: _kind, ...claims } = approval();
-  for (const [name, value] of Object.entries(claims)) {
+  const signed = JSON.parse(Buffer.from(lines.at(-1)!.split('.')[1]!, 'base64url').toString()) as object;
+  expect(Object.keys(signed)).toContain('plan_digest');
+  for (const [name, value] of Object.entries(signed)) {
     expect(said.out).toMatch(new RegExp(`^ {2}${name} +${String(value)}$`, 'm'));
   }
   for (const text of ['', '{}', 'x'.repeat(9_000), statementToText(approval()).replace('approve', 'approved')]) {

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { Option, type Command } from 'commander';
 import { KeyFolder, defaultKeyFolder, type NamedKey } from '../../adapters/reviewers';
-import type { SignedClaims } from '../../rules/receipts/claims';
+import { claimsToRecord, type SignedClaims } from '../../rules/receipts/claims';
 import { receiptDigest, signReceipt } from '../../rules/receipts/jws';
 import { isPerson, isRole } from '../../rules/receipts/names';
 import { publicEntry } from '../../rules/receipts/signing-key';
@@ -99,9 +99,10 @@ function standardInput(): Uint8Array {
   }
 }
 
-/** All that is signed, a line each. */
-function saidLines({ kind, ...claims }: SignedClaims): readonly string[] {
-  const rows = Object.entries(claims).map(([name, value]) => [
+/** All that is signed, a line each, by the names that are signed. */
+function saidLines(claims: SignedClaims): readonly string[] {
+  const { kind } = claims;
+  const rows = Object.entries(claimsToRecord(claims)).map(([name, value]) => [
     `  ${name}`,
     Array.isArray(value) ? value.join(' ') : String(value),
   ]);
