@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { WorkflowNotFoundError, type WorkflowHandle } from '@temporalio/client';
+import { ServiceError, WorkflowNotFoundError, isGrpcDeadlineError, type WorkflowHandle } from '@temporalio/client';
 import type { LauncherDefinition } from '../../../src';
 import { modelLauncher } from '../../../src/adapters/launchers';
 import { jobWorkflowId } from '../../../src/rules/launches/job-order';
@@ -70,7 +70,15 @@ export async function startLaunch(rig: Rig, more: Wanted = {}, taskQueue = rig.t
     taskQueue,
     args: [asked(more)],
   });
-  const launch = await eventually(() => author.query<LaunchToAuthorize | null>('to_authorize'));
+  const launch = await eventually(async () => {
+    try {
+      return await author.query<LaunchToAuthorize | null>('to_authorize');
+    } catch (fault) {
+      // Its worker may still be starting.
+      if (fault instanceof ServiceError && isGrpcDeadlineError(fault.cause)) return null;
+      throw fault;
+    }
+  });
   const job = rig.client.workflow.getHandle(jobWorkflowId(launch.jobId));
   return { author, launch, job, result: () => author.result() as Promise<LaunchEnd> };
 }
