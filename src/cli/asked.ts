@@ -65,6 +65,7 @@ export function shownData(asked: Asked): Record<string, unknown> {
     reason: status.reason,
     requester: requesterOf(asked),
     observedAt: status.observed_at,
+    resumesAt: status.resumes_at,
     effects: effectRecords(plan).map(({ idempotencyKey }, ordinal) => ({
       ordinal,
       ...plan.effects[ordinal],
@@ -92,7 +93,7 @@ export function shownLines(asked: Asked): readonly string[] {
   const head = status.head === null ? 'no checkpoint yet' : `head ${status.head.sequence} ${status.head.digest}`;
   const rows = plan.effects.map((effect, ordinal) => {
     const { state, doubt, proof } = stateOf(status, ordinal);
-    const why = doubt ?? proof;
+    const why = doubt ?? proof ?? (state === 'unknown' ? 'may have been sent since the sinks were asked' : null);
     return [
       String(ordinal),
       effect.toolId,
@@ -110,7 +111,7 @@ export function shownLines(asked: Asked): readonly string[] {
     ...table(rows),
     ...(status.observed_at === null ? [] : [`sinks asked at ${new Date(status.observed_at).toISOString()}`]),
     ...doubts(asked),
-    ...(question === null ? [`nothing is asked; the plan is ${status.state}`] : askedLines(question, status)),
+    ...(question === null ? [`nothing is asked; ${standingOf(status)}`] : askedLines(question, status)),
   ];
 }
 
@@ -121,6 +122,11 @@ function doubts({ plan, status, question }: Asked): readonly string[] {
       question?.doubtful.includes(actionId) === true || stateOf(status, ordinal)['doubt'] !== null,
   );
   return inDoubt.map(({ actionId, idempotencyKey }) => `in doubt: ${actionId}, at its sink under ${idempotencyKey}`);
+}
+
+/** What the plan is at, and until when. */
+export function standingOf({ state, resumes_at: at }: PlanStatus): string {
+  return at === null ? `the plan is ${state}` : `the plan is ${state} until ${new Date(at).toISOString()}`;
 }
 
 function phaseOf({ phase, state, reason }: PlanStatus): string {

@@ -15,7 +15,7 @@ import { admitAnswer, type Answer as Door } from '../rules/receipts/question';
 import type { SigningKey } from '../rules/receipts/signing-key';
 import { Refusal } from '../rules/refusal';
 import { withKeys, type KeySettings } from './commands/keys';
-import { shownData, shownLines, type Asked } from './asked';
+import { shownData, shownLines, standingOf, type Asked } from './asked';
 import type { Context } from './command';
 import { CLI_EXITS } from './exit-codes';
 import { CliError } from './failure';
@@ -133,10 +133,10 @@ export function speakingRole({ roles }: SigningKey, { rules }: Question, named: 
   return able[0] ?? (roles[0] as string);
 }
 
-export function nothingAsked({ reason, state }: PlanStatus): Refusal {
-  return reason === 'reviewers_unavailable'
+export function nothingAsked(status: PlanStatus): Refusal {
+  return status.reason === 'reviewers_unavailable'
     ? new Refusal('reviewers_unavailable', 'the workers cannot have the reviewers’ keys; make them reachable first')
-    : new Refusal('receipt_not_wanted', `nothing is asked of anybody here; the plan is ${state}`);
+    : new Refusal('receipt_not_wanted', `nothing is asked of anybody here; ${standingOf(status)}`);
 }
 
 export function writeReceipt(file: string, token: string): void {

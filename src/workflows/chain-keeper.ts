@@ -115,16 +115,20 @@ export class ChainKeeper {
     return this.lastWitness === null || this.lastWitness.observations.length === 0 ? null : this.lastWitness.now;
   }
 
-  effects(): readonly (EffectOutcome & { ordinal: number; doubt: string | null; proof: string | null })[] {
+  /** `underWay`: whoever drives may have sent since what the last checkpoint allowed. */
+  effects(
+    underWay = false,
+  ): readonly (EffectOutcome & { ordinal: number; doubt: string | null; proof: string | null })[] {
     return this.plan.effects.map((effect, ordinal) => {
       const record = this.head?.effects[ordinal];
-      const found = this.lastWitness?.observations[ordinal];
       const committed = record?.state === 'committed';
+      const mayBeSent = underWay && !committed && this.head?.phase === 'dispatching';
+      const found = mayBeSent ? undefined : this.lastWitness?.observations[ordinal];
       return {
         ordinal,
         action_id: effect.actionId,
         tool_id: effect.toolId,
-        state: committed ? 'committed' : isUnknown(found) ? 'unknown' : 'not_sent',
+        state: committed ? 'committed' : mayBeSent || isUnknown(found) ? 'unknown' : 'not_sent',
         evidence: record?.commitEvidenceDigest ?? null,
         doubt: found?.state === 'ambiguous' ? found.doubt : null,
         proof: found !== undefined && 'proof' in found ? found.proof : null,

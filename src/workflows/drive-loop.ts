@@ -24,7 +24,7 @@ import { Answers, type CarriedAnswers } from './answers';
 import type { ChainKeeper } from './chain-keeper';
 import type { ParkedSince, PlanState, PlanStatus } from './messages';
 import { Outage } from './outage';
-import { Parking } from './parking';
+import { isLookedAt, Parking } from './parking';
 import { CARRIER, type Host } from './story';
 import { sleepUnless } from './timer';
 import { Waited } from './waited';
@@ -72,6 +72,7 @@ export class DriveLoop {
   private reclaim = false;
   private cancelling = false;
   private woken = false;
+  private resumesAt: number | null = null;
   private failures = 0;
   private followed = 0;
   private patienceMs = FOLLOW_PATIENCE_MS;
@@ -159,7 +160,8 @@ export class DriveLoop {
       asks: this.answers.asks,
       observed_at: chain.observedAt,
       parked_at: this.state === 'parked' ? (this.parked?.at ?? null) : null,
-      effects: chain.effects(),
+      resumes_at: this.resumesAt,
+      effects: chain.effects(!this.closed && !isLookedAt(this.state, this.reason)),
     };
   }
 
@@ -312,7 +314,7 @@ export class DriveLoop {
     ms: number,
     elapsed?: (ms: number) => void,
   ): Promise<LoopEnd | null> {
-    this.enter(state, reason, message);
+    this.enter(state, reason, message, Date.now() + ms);
     // A list of plans must not go on to show one as parked that is not; what is driven at this moment has an activity to show.
     if (this.outage.changesMemo(reason) || (this.memo !== null && this.memo !== state)) this.remember();
     const passed = await sleepUnless(() => this.woken, ms);
@@ -327,10 +329,11 @@ export class DriveLoop {
     return null;
   }
 
-  private enter(state: PlanState, reason: PlanStatus['reason'], message: string | null): void {
+  private enter(state: PlanState, reason: PlanStatus['reason'], message: string | null, resumesAt?: number): void {
     this.state = state;
     this.reason = reason;
     this.message = message;
+    this.resumesAt = resumesAt ?? null;
     this.host.tell(this.status());
   }
 }

@@ -89,6 +89,9 @@ export interface PlanStatus {
   readonly observed_at: number | null;
   /** Since when it is parked for this reason, unix milliseconds; null while it is not. */
   readonly parked_at: number | null;
+  /** When it goes on by itself, unix milliseconds; null while it is at work, or waits for people only. */
+  readonly resumes_at: number | null;
+  /** `unknown` without a doubt: it may have been sent since the sinks were asked, and will be looked up. */
   readonly effects: readonly (EffectOutcome & {
     readonly ordinal: number;
     /** Why its state is in doubt, or what proves it. */

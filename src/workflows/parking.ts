@@ -3,7 +3,7 @@
  * while; each wait is counted once when it begins, and measured once when it is over.
  */
 import { measure } from './measure';
-import type { ParkedSince, PlanStatus } from './messages';
+import type { ParkedSince, PlanState, PlanStatus } from './messages';
 
 /** Between two tries to have the reviewers' keys. */
 const FIRST_RECHECK_MS = 30_000;
@@ -52,4 +52,17 @@ export class Parking {
     }
     this.since = null;
   }
+}
+
+const LOOKED_AT: ReadonlySet<PlanStatus['reason']> = new Set([
+  'approval_missing',
+  'approval_expired',
+  'approval_revoked',
+  'ambiguous_effect',
+  'effect_mismatch',
+]);
+
+/** Parked for what its effects were seen to be, or for want of permission: nothing can have been sent since they were looked at. */
+export function isLookedAt(state: PlanState, reason: PlanStatus['reason']): boolean {
+  return state === 'parked' && LOOKED_AT.has(reason);
 }

@@ -61,7 +61,7 @@ function asksOf({ approvals, resolutions, have }: PlanAsks): string {
 
 function details(status: PlanStatus): string {
   const rows = status.effects.slice(0, MOST_ROWS).map(({ ordinal, tool_id: tool, state, doubt, proof }) => {
-    return `| ${ordinal} | \`${tool}\` | ${state} | ${doubt ?? proof ?? ''} |`;
+    return `| ${ordinal} | \`${tool}\` | ${state} | ${doubt ?? proof ?? (state === 'unknown' ? 'may have been sent' : '')} |`;
   });
   const { asks, observed_at: at } = status;
   const rest = status.effects.length - rows.length;

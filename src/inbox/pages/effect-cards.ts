@@ -52,13 +52,15 @@ function stateOf({ status, question, written, plan }: PlanLook, ordinal: number)
   const inDoubt = doubt !== null || question?.doubtful.includes(plan.effects[ordinal]?.actionId ?? '') === true;
   return html`<p>
       <span class="state ${inDoubt ? 'doubt' : state}">${inDoubt ? 'in doubt' : state.replace('_', ' ')}</span>
-      ${lookUpWords(doubt, live?.proof ?? null)}
+      ${lookUpWords(live?.state, doubt, live?.proof ?? null)}
     </p>
     ${kept === undefined || kept.slots.begun + kept.slots.closed === 0 ? '' : html`<p class="small">${slotWords(kept.slots)}</p>`}`;
 }
 
-function lookUpWords(doubt: string | null, proof: string | null): string {
+function lookUpWords(state: string | undefined, doubt: string | null, proof: string | null): string {
   if (doubt !== null) return wordsFor(DOUBT_WORDS, doubt);
+  if (proof === null && state === 'unknown')
+    return 'It may have been sent since its sink was asked, and will be looked up.';
   return proof === null ? 'Its sink has not been asked yet.' : wordsFor(PROOF_WORDS, proof);
 }
 

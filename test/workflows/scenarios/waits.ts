@@ -29,7 +29,10 @@ export const WAITS: Scenarios = {
     await rig.worker();
     rig.sinks.faults.programme([{ fault: 'drop_request' }]);
     const handle = await rig.start(['lookup']);
-    await rig.until(handle, (status) => status.state === 'waiting' && status.reason === 'settling');
+    const seen = await rig.until(handle, (status) => status.state === 'waiting' && status.reason === 'settling');
+    // The last look was before the send: what it found says nothing any more.
+    expect(seen.effects).toMatchObject([{ state: 'unknown', doubt: null, proof: null }]);
+    expect(seen.resumes_at).toBeGreaterThan(seen.observed_at ?? Infinity);
     let state: string = 'waiting';
     // Each look comes back long before the quiet time is over.
     for (let looks = 0; looks < 100 && state !== 'closed'; looks += 1) {
