@@ -109,7 +109,7 @@ describe('an approval', () => {
     );
 
     const twice = await json('approvals', 'approve', runId, '--key', 'ann', '--role', APPROVER);
-    expect(twice.answer.data?.['status']).toMatchObject({ state: 'parked' });
+    expect(refused(twice)).toEqual([6, 'receipt_voted']);
     const second = await json('approvals', 'approve', runId, '--key', 'bob', '--plan', question.planDigest);
     expect(second).toMatchObject({ code: 0, answer: { ok: true, command: 'approvals approve' } });
     expect(second.answer.data?.['shown']).toMatchObject({ plan_digest: question.planDigest, run_id: runId });

@@ -64,7 +64,6 @@ export function doorTable(door: Door, first = 1): readonly DoorRow[] {
 
   return [
     row('an approval', 'ann', claims(), 'admitted'),
-    row('an approval in another role', 'ann', claims({ role: AUDITOR }), 'admitted'),
     row('another journal', 'ann', claims({ journalId: `jrn_${'9'.repeat(32)}` }), 'receipt_wrong_journal'),
     row('another run', 'ann', claims({ runId: `run_${'9'.repeat(32)}` }), 'receipt_wrong_run'),
     row('another plan', 'ann', claims({ planDigest: digest('another plan') }), 'receipt_wrong_plan'),
