@@ -55,5 +55,6 @@ export {
   type SubmitAnswer,
   type WorkerDoor,
   type WorkerDoors,
+  type WorkerExit,
 } from './ports';
 export { Refusal, REFUSAL_CODES, type RefusalCode } from './rules/refusal';

@@ -114,8 +114,14 @@ export interface LaunchContext extends SinkContext {
   /** Random, made for this launch. Hand it to the worker and to nobody else, never as an argument of a process. */
   readonly credential: string;
   readonly door: WorkerDoor;
-  /** The worker is known to have ended. Where it has not submitted, its job is over. */
-  readonly exited: () => void;
+  /** The worker is known to have ended. Where it has not submitted, its job is over, and `how` stands in the worker's log. */
+  readonly exited: (how?: WorkerExit) => void;
+}
+
+/** Of a process: its exit code, or the signal that ended it. */
+export interface WorkerExit {
+  readonly code: number | null;
+  readonly signal: string | null;
 }
 
 /** The three outcomes of one launch that a launcher may claim. A throw is an unknown outcome. */
@@ -163,8 +169,8 @@ export interface CheckAnswer {
 export interface InProcessCheck {
   /** Longest time that one answer may take, in milliseconds. @default 60000 */
   readonly deadlineMs?: number;
-  /** A throw, or an answer that comes too late, counts as `inconclusive`. */
-  run(question: CheckQuestion, context: { readonly signal: AbortSignal }): Promise<CheckAnswer>;
+  /** A throw, or an answer that comes too late, counts as `inconclusive`; the worker's log then names the class of the error. */
+  run(question: CheckQuestion, context: { readonly signal: AbortSignal }): CheckAnswer | Promise<CheckAnswer>;
 }
 
 /** Never throws; `faults` name fields of the schema and kinds of fault, never what was given. */

@@ -2,7 +2,7 @@
  * The checks that run in a worker, by binding. Invariant: a check runs under exactly the binding that the run's plan names, or
  * nowhere; what it throws is no outcome of the run's.
  */
-import type { InProcessCheck } from '../ports';
+import type { CheckAnswer, InProcessCheck } from '../ports';
 import { isName } from '../rules/verification/names';
 
 export interface CheckDefinition {
@@ -16,7 +16,7 @@ const LONGEST_DEADLINE_MS = 240_000;
 
 export interface KnownCheck {
   readonly deadlineMs: number;
-  readonly run: InProcessCheck['run'];
+  readonly run: (...given: Parameters<InProcessCheck['run']>) => Promise<CheckAnswer>;
 }
 
 export class Checks {
@@ -30,7 +30,7 @@ export class Checks {
         throw new Error(`deadlineMs of the check ${binding} must be from 1 to ${LONGEST_DEADLINE_MS}`);
       }
       if (this.defined.has(binding)) throw new Error(`The check ${binding} is defined twice; keep one of them`);
-      this.defined.set(binding, { deadlineMs, run: (question, context) => check.run(question, context) });
+      this.defined.set(binding, { deadlineMs, run: async (question, context) => check.run(question, context) });
     }
   }
 

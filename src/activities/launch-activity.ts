@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ApplicationFailure, Context } from '@temporalio/activity';
+import { ApplicationFailure, Context, log } from '@temporalio/activity';
 import { jobWorkflowId } from '../rules/launches/job-order';
 import { Refusal } from '../rules/refusal';
 import type { Engine } from './engine';
@@ -41,6 +41,7 @@ export function createLaunchEngine(engine: Engine, options: LaunchOptions): Laun
     launchers: options.launchers,
     launchRoles: options.launchRoles ?? null,
     newSecret: () => randomBytes(32).toString('hex'),
+    warn: (sentence, about) => log.warn(`countersign: ${sentence}`, about),
     ...(options.atLaunch === undefined ? {} : { atLaunch: options.atLaunch }),
   };
 }

@@ -9,6 +9,9 @@ import type { Launchers } from './launchers';
 export const LAUNCH_POINTS = ['claiming', 'claimed', 'launched', 'launch_ended', 'submitted'] as const;
 export type LaunchPoint = (typeof LAUNCH_POINTS)[number];
 
+/** Tells whoever runs this worker. Ids, names, classes of errors and numbers only: no message of an error, no content. */
+export type Warn = (sentence: string, about: Readonly<Record<string, string | number | null>>) => void;
+
 /** Whoever carries a job. Must not throw, and not wait for the job. */
 export interface Carriers {
   /** This is stored as the job's submission. */
@@ -26,6 +29,8 @@ export interface LaunchEngine extends Pick<
   readonly launchRoles: readonly string[] | null;
   /** 64 random hex digits. */
   newSecret(): string;
+  /** @default nobody hears it */
+  readonly warn?: Warn;
   /** @internal */
   atLaunch?(point: LaunchPoint): void | Promise<void>;
 }

@@ -3,7 +3,7 @@
  * a receipt that counts at that moment; whoever finds the slot taken launches nothing, and what came of the launch is then told
  * by the journal alone.
  */
-import type { LaunchOutcome } from '../ports';
+import type { LaunchContext, LaunchOutcome } from '../ports';
 import { jobWorkflowId, orderDigest, orderFromRecord, type JobOrder } from '../rules/launches/job-order';
 import { orderOfCall, type LaunchCall } from '../rules/launches/launch-call';
 import { credentialDigest, credentialOf } from '../rules/launches/worker-pass';
@@ -14,6 +14,7 @@ import { admittedLaunch, type LaunchReceipt } from '../rules/receipts/launch-rec
 import { claimToText, nonceName } from '../rules/receipts/nonce-claim';
 import { Refusal } from '../rules/refusal';
 import { safeCode, type SendEnd, type SlotRecord } from '../rules/sends/slot';
+import { faultClass } from './fault-class';
 import type { JobFiles } from './job-files';
 import type { LaunchRequest, LaunchResult } from './launch-contract';
 import type { Carriers, LaunchCaller, LaunchEngine } from './launch-engine';
@@ -83,10 +84,20 @@ export async function launch(
   }
   const heard = hearing(carriers);
   const door = workerDoors(engine, heard.carriers)(credential);
-  const exited = (): void => {
-    endJob(files, heard.carriers, order.jobId, 'worker_exited_before_submission').catch(() => undefined);
+  const { runId, jobId, role, provider, model, contextDigest } = order;
+  const about = { runId, jobId, provider, model };
+  const exited: LaunchContext['exited'] = ({ code, signal } = { code: null, signal: null }) => {
+    endJob(files, heard.carriers, jobId, 'worker_exited_before_submission')
+      .then((first) => {
+        if (!first) return;
+        engine.warn?.('the worker of a launch ended before it submitted', {
+          ...about,
+          exitCode: code,
+          exitSignal: signal,
+        });
+      })
+      .catch(() => undefined);
   };
-  const { jobId, role, provider, model, contextDigest } = order;
   let outcome: LaunchOutcome | null = null;
   try {
     const launched = engine.withDeadline(deadlineMs, (signal) =>
@@ -97,8 +108,9 @@ export async function launch(
     );
     launched.catch(() => undefined);
     outcome = await Promise.race([launched, heard.submission]);
-  } catch {
+  } catch (fault) {
     // Unknown: it threw, or overran its deadline. No end is written, and nobody tries again.
+    engine.warn?.('a launcher failed; whether it launched is unknown', { ...about, fault: faultClass(fault) });
   }
   await engine.atLaunch?.('launched');
   await writeEnd(end, outcome);

@@ -24,6 +24,7 @@ import {
   submissionDigest,
 } from '../rules/verification/submission';
 import { Refusal } from '../rules/refusal';
+import { faultClass } from './fault-class';
 import { endUncarried, eventOfFacts } from './follow-job';
 import { RunContents, orMissing } from './run-contents';
 import type { RunEngine } from './run-engine';
@@ -84,8 +85,11 @@ export class RunEvents {
       const answer = await this.engine.withDeadline(check.deadlineMs, (signal) => check.run(question, { signal }));
       normalizedOutput(answer.content ?? null);
       if (CHECK_OUTCOMES.includes(answer.outcome as CheckOutcome)) return answer;
-    } catch {
+      throw new TypeError('the outcome of a check must be one of the four');
+    } catch (fault) {
       // A check that cannot say is one that has not said.
+      const about = { runId: book.runId, binding, fault: faultClass(fault) };
+      this.engine.warn?.('a check gave no answer; its result is inconclusive', about);
     }
     return { outcome: 'inconclusive' };
   }

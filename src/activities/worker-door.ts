@@ -68,15 +68,16 @@ function doorOf(engine: LaunchEngine, carriers: Carriers, credential: string): W
   };
 }
 
-/** Ends a job without a submission, unless it came to something before. */
+/** Ends a job without a submission, unless it came to something before. Answers whether this did. */
 export async function endJob(
   files: JobFiles,
   carriers: Pick<Carriers, 'changed'>,
   jobId: string,
   reason: EndReason,
-): Promise<void> {
+): Promise<boolean> {
   const { first } = await files.settle({ outcome: 'ended', jobId, reason, refusal: null });
   if (first) await carriers.changed(jobId);
+  return first;
 }
 
 function answerTo(outcome: JobOutcome, submission: string, first: boolean): SubmitAnswer {

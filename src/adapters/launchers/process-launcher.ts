@@ -39,7 +39,7 @@ export function processLauncher(options: ProcessLauncherOptions): Launcher {
       if (context.signal.aborted) return { outcome: 'not_launched' };
       const child = start(options, job.jobId, context.credential);
       if (child === null || !(await isThere(child))) return { outcome: 'not_launched' };
-      const exited = once(child, 'close');
+      const exited = once(child, 'close') as Promise<[code: number | null, signal: NodeJS.Signals | null]>;
       if (child.pid !== undefined) endWithUs(child.pid, exited);
       const limit = setTimeout(() => child.kill('SIGKILL'), lifetimeMs);
       limit.unref();
@@ -74,7 +74,12 @@ async function isThere(child: ChildProcess): Promise<boolean> {
   });
 }
 
-function converse(child: ChildProcess, context: LaunchContext, longest: number, exited: Promise<unknown>): void {
+function converse(
+  child: ChildProcess,
+  context: LaunchContext,
+  longest: number,
+  exited: Promise<readonly [number | null, NodeJS.Signals | null]>,
+): void {
   const { stdin, stdout } = child;
   if (stdin === null || stdout === null) return;
   stdin.on('error', () => undefined); // A child may end without reading its answer.
@@ -95,5 +100,8 @@ function converse(child: ChildProcess, context: LaunchContext, longest: number, 
     answered = answered.then(reply);
   });
   // What it had said before it ended is heard first.
-  void exited.then(() => answered).then(() => context.exited());
+  void exited.then(async ([code, signal]) => {
+    await answered;
+    context.exited({ code, signal });
+  });
 }
