@@ -3,14 +3,18 @@
  * begins with, its digest computed here; a question about any other is not shown.
  */
 import type { PlanHandle, PlanStatus, Question } from '../client';
+import { carriedPlan } from '../plan-of-execution';
+import type { ContentStore } from '../ports';
 import type { RecoveryPhase } from '../rules/recovery';
+import { callOfPlan, type CallOfPlan } from '../rules/invocations/call-of-plan';
 import { effectRecords, type GovernedPlan } from '../rules/plans/plan';
 import { Refusal } from '../rules/refusal';
 import { CliError } from './failure';
 import { statusOf } from './follow';
-import { table } from './output';
+import { AsGiven, table } from './output';
 import type { NamedRun } from './plan-file';
 import type { Service } from './service';
+import { operationLines, operationsOf } from './shown-operations';
 
 export interface Asked {
   readonly handle: PlanHandle;
@@ -18,11 +22,19 @@ export interface Asked {
   readonly status: PlanStatus;
   /** Null while nothing is asked. */
   readonly question: Question | null;
+  /** The call of a session that it is. */
+  readonly call: CallOfPlan | null;
+  /** What its effects would do; null where no content store was named. */
+  readonly operations: readonly unknown[] | null;
 }
 
-export async function askedAbout(service: Service, { runId, planDigest }: NamedRun): Promise<Asked> {
+export async function askedAbout(
+  service: Service,
+  { runId, planDigest }: NamedRun,
+  contents: ContentStore | null = null,
+): Promise<Asked> {
   const handle = service.plans.getHandle(runId);
-  const plan = await service.soon(() => handle.plan());
+  const { plan, callId } = await service.soon(() => carriedPlan(service.client, handle.workflowId));
   if (planDigest !== null && planDigest !== plan.planDigest) {
     throw new Refusal('receipt_wrong_plan', `is not the plan of this run, which is ${plan.planDigest}`, 'plan');
   }
@@ -34,7 +46,8 @@ export async function askedAbout(service: Service, { runId, planDigest }: NamedR
   if (plan.runId !== runId || (question !== null && question.planDigest !== plan.planDigest)) {
     throw new Refusal('receipt_wrong_plan', 'the question is not about the plan that its execution began with', 'plan');
   }
-  return { handle, plan, status, question };
+  const operations = contents === null ? null : await operationsOf(contents, plan);
+  return { handle, plan, status, question, call: callOfPlan(plan, callId), operations };
 }
 
 export type RequesterShown = 'signed' | 'named' | 'unverified';
@@ -52,11 +65,12 @@ export function requesterOf({ plan, question }: Asked): RequesterShown {
 }
 
 export function shownData(asked: Asked): Record<string, unknown> {
-  const { handle, plan, status, question } = asked;
+  const { handle, plan, status, question, call, operations } = asked;
   return {
     runId: plan.runId,
     carriedBy: handle.workflowId,
     workflowId: plan.workflowId,
+    call,
     planDigest: plan.planDigest,
     order: plan.order,
     lineage: status.lineage,
@@ -71,6 +85,7 @@ export function shownData(asked: Asked): Record<string, unknown> {
       ...plan.effects[ordinal],
       idempotencyKey,
       ...stateOf(status, ordinal),
+      ...(operations === null ? {} : { operation: new AsGiven(operations[ordinal]) }),
     })),
     asked: question === null ? null : askedData(question),
   };
@@ -89,7 +104,7 @@ function askedData(question: Question): Record<string, unknown> {
 }
 
 export function shownLines(asked: Asked): readonly string[] {
-  const { plan, status, question } = asked;
+  const { plan, status, question, call, operations } = asked;
   const head = status.head === null ? 'no checkpoint yet' : `head ${status.head.sequence} ${status.head.digest}`;
   const rows = plan.effects.map((effect, ordinal) => {
     const { state, doubt, proof } = stateOf(status, ordinal);
@@ -105,10 +120,12 @@ export function shownLines(asked: Asked): readonly string[] {
   });
   return [
     `run ${plan.runId} of ${plan.workflowId}: ${phaseOf(status)}, lineage ${status.lineage}`,
+    ...(call === null ? [] : [`call ${call.callId} of session ${call.session}: ${call.queue}`]),
     `plan ${plan.planDigest}`,
     head,
     `requester: ${REQUESTERS[requesterOf(asked)]}`,
     ...table(rows),
+    ...(operations === null ? [] : operationLines(operations)),
     ...(status.observed_at === null ? [] : [`sinks asked at ${new Date(status.observed_at).toISOString()}`]),
     ...doubts(asked),
     ...(question === null ? [`nothing is asked; ${standingOf(status)}`] : askedLines(question, status)),
@@ -143,7 +160,7 @@ function askedLines(question: Question, status: PlanStatus): readonly string[] {
     ...(status.message === null ? [] : [status.message]),
     ...(asksApproval ? ['asked for approvals:', ...wanted] : []),
     ...(deadlineMs === null ? [] : [`something follows in ${Math.ceil(deadlineMs / 1000)} s if nobody answers`]),
-    `possible resolutions: ${resolutions.join(', ')}`,
+    ...(asksApproval ? [] : [`possible resolutions: ${resolutions.join(', ')}`]),
     ...have.map(({ says, role, kid, expiresAt }) => {
       return `there: ${says} by key ${kid}${role === null ? '' : ` as ${role}`}, until ${new Date(expiresAt).toISOString()}`;
     }),

@@ -1,6 +1,6 @@
 /**
  * What a command says. Invariant: with `--json` standard output holds exactly one line, one object; without it people read
- * lines. Neither ever holds contents, and errors go to standard error unless they are the JSON answer.
+ * lines. Neither holds contents but where their store is named, errors never do; they go to standard error unless they are the JSON answer.
  */
 import { EXIT, type ExitName } from './exit-codes';
 import { exitCode, type Failure } from './failure';
@@ -58,12 +58,18 @@ export class Output {
   }
 }
 
+/** A value whose names are not ours to change. */
+export class AsGiven {
+  constructor(readonly value: unknown) {}
+}
+
 function errorOf({ code, message, field }: Failure): Record<string, string> {
   return field === null ? { code, message } : { code, message, field };
 }
 
 /** Names on the wire are snake_case. */
 function snakeCased(value: unknown): unknown {
+  if (value instanceof AsGiven) return value.value;
   if (Array.isArray(value)) return value.map(snakeCased);
   if (typeof value !== 'object' || value === null) return typeof value === 'bigint' ? value.toString() : value;
   return Object.fromEntries(

@@ -43,6 +43,20 @@ export function withOptions(command: Command, ...names: readonly (keyof typeof O
   return command;
 }
 
+export type ContentsToShow = Pick<Settings, 'contents' | 'contentKeys'>;
+
+/** For a command that can print contents: no variable names the store, so none are printed by accident. */
+export function withContentsToShow(command: Command): Command {
+  command.option('--contents <store>', 'also show what it would do, from this content store of the workers');
+  return command.addOption(OPTIONS.contentKeys());
+}
+
+/** Null where none was named. */
+export function contentsToShow({ contents, contentKeys }: ContentsToShow): ContentStore | null {
+  if (contents === undefined) return null;
+  return contentStore({ contents, ...(contentKeys === undefined ? {} : { contentKeys }) });
+}
+
 export function journalAddress({ journal }: Pick<Settings, 'journal'>): string {
   if (journal !== undefined && journal !== '') return journal;
   throw new CliError('invalid_argument', 'say which journal: --journal STORE, or COUNTERSIGN_JOURNAL', 'journal');

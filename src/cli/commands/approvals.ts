@@ -15,6 +15,7 @@ import { listWaiting, withLimit, type ListOptions } from '../waiting-plans';
 import { namedRun, readBounded } from '../plan-file';
 import { doorFor, receiptText } from '../receipt-file';
 import { connect } from '../service';
+import { contentsToShow, withContentsToShow, type ContentsToShow } from '../settings';
 import { decide, handOver, speakingRole, withSigning, type SigningOptions } from '../sign';
 
 const RUN = 'a run id, or the file of its draft or plan';
@@ -29,9 +30,9 @@ export const approvalsCommand: Register = (program, act) => {
   );
   showCommand(approvals, act, 'approvals show');
   const request = approvals.command('request').description('sign that you ask for a plan; you can then not approve it');
-  withSigning(withPlan(request.argument('<run>', RUN))).action(
+  withSigning(withContentsToShow(withPlan(request.argument('<run>', RUN)))).action(
     act('approvals request', (context, run: string, options: PlanOptions) =>
-      withAsked(run, options.plan, (asked) => {
+      withAsked(run, options, (asked) => {
         const claims = { kind: 'request' } as const;
         return decide(context, asked, { door: 'approve', claims: (bound) => ({ ...claims, ...bound }) }, options);
       }),
@@ -49,18 +50,18 @@ export const approvalsCommand: Register = (program, act) => {
 
 /** `show` of approvals and of reviews: one plan has one question. */
 export function showCommand(family: Command, act: Act, name: string): void {
-  family
+  const show = family
     .command('show')
     .description('show what is asked about a plan: its effects and digests, from whom, and what is there already')
-    .argument('<run>', RUN)
-    .action(
-      act(name, (_context, run: string) =>
-        withAsked(run, undefined, (asked) => Promise.resolve({ data: shownData(asked), lines: shownLines(asked) })),
-      ),
-    );
+    .argument('<run>', RUN);
+  withContentsToShow(show).action(
+    act(name, (_context, run: string, options: ContentsToShow) =>
+      withAsked(run, options, (asked) => Promise.resolve({ data: shownData(asked), lines: shownLines(asked) })),
+    ),
+  );
 }
 
-interface PlanOptions extends SigningOptions {
+interface PlanOptions extends SigningOptions, ContentsToShow {
   readonly plan?: string;
 }
 
@@ -70,9 +71,9 @@ function withPlan(command: Command): Command {
 
 function decision(family: Command, act: Act, said: ApprovalDecision, description: string): void {
   const command = family.command(said).description(description).argument('<run>', RUN);
-  withSigning(withPlan(command), 'role').action(
+  withSigning(withContentsToShow(withPlan(command)), 'role').action(
     act(`approvals ${said}`, (context, run: string, options: PlanOptions) =>
-      withAsked(run, options.plan, (asked) => {
+      withAsked(run, options, (asked) => {
         if (asked.question?.asksApproval === false) {
           throw new Refusal('receipt_not_wanted', 'no approval is asked here; see "countersign reviews show"');
         }
@@ -97,16 +98,17 @@ function approvalOf(said: ApprovalDecision, role: string | undefined): Parameter
 /** `plan`: the digest that was given as seen. */
 export async function withAsked(
   run: string,
-  plan: string | undefined,
+  { plan, ...shown }: ContentsToShow & { readonly plan?: string },
   act: (asked: Asked) => Promise<Answer>,
 ): Promise<Answer> {
   if (plan !== undefined && !isDigest(plan)) {
     throw new CliError('invalid_argument', '--plan must be "sha256:" and 64 lowercase hex digits', 'plan');
   }
   const named = namedRun(run);
+  const contents = contentsToShow(shown);
   const service = await connect({ taskQueue: '' });
   try {
-    const asked = await askedAbout(service, named);
+    const asked = await askedAbout(service, named, contents);
     if (plan !== undefined && plan !== asked.plan.planDigest) {
       throw new Refusal('receipt_wrong_plan', `is not the plan of this run, which is ${asked.plan.planDigest}`, 'plan');
     }
@@ -118,7 +120,7 @@ export async function withAsked(
 
 async function send(context: Context, run: string, file: string): Promise<Answer> {
   const token = receiptText(readBounded(file, MAX_TOKEN_CHARACTERS + 2));
-  return withAsked(run, undefined, (asked) => {
+  return withAsked(run, {}, (asked) => {
     const signed = { receipt: receiptDigest(token), planDigest: asked.plan.planDigest };
     return handOver(context, asked, doorFor(token), token, { signed, line: `receipt ${signed.receipt}` });
   });

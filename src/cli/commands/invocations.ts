@@ -13,7 +13,7 @@ import { INVOCATION_EXITS } from '../exit-codes';
 import { CliError } from '../failure';
 import { counted, table, type Answer } from '../output';
 import { readSession } from '../session-log';
-import { journalStore, withOptions, type Settings } from '../settings';
+import { journalStore, withContentsToShow, withOptions, type Settings } from '../settings';
 import { decide, speakingRole, withSigning, type SigningOptions } from '../sign';
 import { withAsked } from './approvals';
 import { named } from './sessions';
@@ -39,7 +39,7 @@ export const invocationsCommand: Register = (program, act) => {
     .addOption(new Option('--as <resolution>', 'what you say of it').choices(CALL_RESOLUTIONS).makeOptionMandatory())
     .option('--external-id <id>', 'of mark_succeeded: what its system calls it')
     .option('--may-run-twice', 'of redispatch: you know that it may have happened, and may then happen twice');
-  withSigning(withOptions(resolve, 'journal'), 'role').action(act('invocations resolve', resolved));
+  withSigning(withContentsToShow(withOptions(resolve, 'journal')), 'role').action(act('invocations resolve', resolved));
 };
 
 async function list(_context: Context, session: string, settings: Settings): Promise<Answer> {
@@ -80,7 +80,7 @@ async function resolved(context: Context, callId: string, options: ResolveOption
     throw new CliError('invalid_argument', 'belongs to mark_succeeded', 'external-id');
   }
   const { runId } = await rowOf(callId, options);
-  return withAsked(runId ?? '', undefined, (asked) =>
+  return withAsked(runId ?? '', options, (asked) =>
     decide(
       context,
       asked,

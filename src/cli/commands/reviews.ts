@@ -8,11 +8,12 @@ import { isActionId, isDigest } from '../../rules/recovery';
 import type { Context, Register } from '../command';
 import { CliError } from '../failure';
 import type { Answer } from '../output';
+import { withContentsToShow, type ContentsToShow } from '../settings';
 import { decide, speakingRole, withSigning, type SigningOptions } from '../sign';
 import { listWaiting, withLimit, type ListOptions } from '../waiting-plans';
 import { showCommand, withAsked } from './approvals';
 
-interface ResolveOptions extends SigningOptions {
+interface ResolveOptions extends SigningOptions, ContentsToShow {
   readonly resolution: Resolution;
   readonly head: string;
   readonly actions?: readonly string[];
@@ -40,7 +41,7 @@ export const reviewsCommand: Register = (program, act) => {
     .requiredOption('--head <digest>', 'the head that you saw; a plan that has moved on refuses the answer')
     .option('--actions <id...>', 'for mark_committed and mark_absent: the actions that you speak of')
     .option('--external-id <id>', 'for mark_committed of one action: what its sink calls it');
-  withSigning(answer, 'role').action(act('reviews resolve', resolve));
+  withSigning(withContentsToShow(answer), 'role').action(act('reviews resolve', resolve));
 };
 
 async function resolve(context: Context, run: string, options: ResolveOptions): Promise<Answer> {
@@ -55,7 +56,7 @@ async function resolve(context: Context, run: string, options: ResolveOptions): 
   if (externalId !== undefined && (resolution !== 'mark_committed' || actions.length !== 1)) {
     throw wrong('external_id', '--external-id belongs to mark_committed of one action');
   }
-  return withAsked(run, undefined, (asked) =>
+  return withAsked(run, options, (asked) =>
     decide(
       context,
       asked,
