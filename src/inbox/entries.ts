@@ -25,7 +25,11 @@ export async function runEntriesText(journal: Store, runId: string): Promise<str
       entries.push([paths[at + index] as string, text]);
     }
     if (size > MAX_RUN_CHARACTERS) {
-      throw new Refusal('journal_invalid', 'is too large for a browser; verify it with "countersign verify"', 'run');
+      throw new Refusal(
+        'journal_invalid',
+        'is too large for a browser; verify it with "npx countersign verify"',
+        'run',
+      );
     }
   }
   return JSON.stringify({ journal_id: journalId, run_id: runId, entries });

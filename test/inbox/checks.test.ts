@@ -68,7 +68,7 @@ describeWith('Chromium', startChromium, ({ browser }) => {
     await page.goto(origin);
     await page.locator(`#item-${runId}`).getByText('A launch waits for the receipt of a person.').waitFor();
     await page.locator(`#item-${runId} a`).click();
-    await page.getByText(`countersign verify-run authorize ${runId} --key NAME`).waitFor();
+    await page.getByText(`npx countersign verify-run authorize ${runId} --key NAME`).waitFor();
     await page.locator('#asked').getByText('model-1').waitFor();
     expect(await page.locator('main form, main button').count()).toBe(0);
     expect(provider.requests()).toBe(0);
@@ -89,7 +89,7 @@ describeWith('Chromium', startChromium, ({ browser }) => {
     await runs.apply(runId, { person: ANN, proposals: [proposalId(0), proposalId(1)] });
     const launched = provider.requests();
     await page.getByRole('link', { name: 'A recheck' }).click();
-    await page.getByText('countersign verify-run recheck DRAFT --intent').waitFor();
+    await page.getByText('npx countersign verify-run recheck DRAFT --intent').waitFor();
     expect(await page.locator('main form, main button').count()).toBe(0);
     await page.getByRole('link', { name: runId }).click();
     await page.getByText('proposals_applied').waitFor();

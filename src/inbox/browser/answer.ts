@@ -49,7 +49,7 @@ export async function answerWithOwnKey(live: LivePage): Promise<void> {
   partOf('show-statement').addEventListener('click', () => {
     if (!form.reportValidity()) return;
     partOf('statement-place').hidden = false;
-    partOf('statement').textContent = `countersign keys sign NAME <<'END'\n${statementOf(form, asked)}\nEND`;
+    partOf('statement').textContent = `npx countersign keys sign NAME <<'END'\n${statementOf(form, asked)}\nEND`;
     partOf('statement').focus();
   });
   form.addEventListener('submit', (event) => {

@@ -85,7 +85,8 @@ export function answerSection(look: PlanLook, { formToken }: Viewer): Html {
         <p class="without-script">
           Make one with
           <code
-            >countersign ${asksApproval ? 'approvals approve' : 'reviews resolve'} ${runId} --key NAME --out FILE</code
+            >npx countersign ${asksApproval ? 'approvals approve' : 'reviews resolve'} ${runId} --key NAME --out
+            FILE</code
           >.
         </p>
         <input type="hidden" name="form_token" value="${formToken}" />

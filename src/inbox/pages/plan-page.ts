@@ -135,7 +135,7 @@ function chainPlace({ written, runId, journalFault }: PlanLook): Html {
     return html`<p>This inbox was given no journal that holds this run, so there is no chain to verify here.</p>`;
   }
   return html`<p class="without-script">
-      Its chain is verified in the browser, by script; without it, run <code>countersign verify</code>.
+      Its chain is verified in the browser, by script; without it, run <code>npx countersign verify</code>.
     </p>
     <div id="chain" class="needs-script" data-run="${runId}" data-entries="/runs/${runId}/entries">
       <p id="chain-verdict" role="status">Verifying in this browser …</p>

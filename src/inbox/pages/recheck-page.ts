@@ -37,6 +37,6 @@ export function recheckPage({ intentId, state, sittingId, pending, proposals, co
         starts it.
       </p>
       <pre class="command" tabindex="0" aria-label="Command that starts it">
-countersign verify-run recheck DRAFT --intent ${intentId}</pre>`,
+npx countersign verify-run recheck DRAFT --intent ${intentId}</pre>`,
   };
 }

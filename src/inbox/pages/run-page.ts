@@ -73,7 +73,7 @@ function askedOf({ status, runId }: RunLook): Html {
       )}
     </dl>
     <pre class="command" tabindex="0" aria-label="Command that authorizes it">
-countersign verify-run authorize ${runId} --key NAME</pre>`;
+npx countersign verify-run authorize ${runId} --key NAME</pre>`;
 }
 
 function jobsOf({ jobs, book }: RunLook): Html {

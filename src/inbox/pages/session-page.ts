@@ -166,6 +166,6 @@ function left(count: number, what: string): Html | string {
   return count === 0
     ? ''
     : html`<p class="notice">
-        ${count} earlier ${what} are not shown; <code>countersign sessions inspect</code> tells all.
+        ${count} earlier ${what} are not shown; <code>npx countersign sessions inspect</code> tells all.
       </p>`;
 }

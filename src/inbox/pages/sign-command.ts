@@ -2,6 +2,6 @@
 import { html, type Html } from './template';
 
 export function signCommand(statement: string): Html {
-  const text = `countersign keys sign NAME <<'END'\n${statement}\nEND`;
+  const text = `npx countersign keys sign NAME <<'END'\n${statement}\nEND`;
   return html`<pre class="command" tabindex="0" aria-label="Command that signs it">${text}</pre>`;
 }
