@@ -18,7 +18,7 @@ export interface LaunchContext {
   readonly keys: Jwks;
   readonly journalId: string;
   readonly launch: Launch;
-  /** Digest of the person who authorized the run, as its first receipt says; null before there is one. */
+  /** Digest of the person who started the run, as its first receipt says; null before there is one. */
   readonly authorizer: string | null;
   /** Roles that may authorize. Absent: any that the key holds. */
   readonly roles?: readonly string[];
@@ -65,7 +65,7 @@ export function admittedLaunch(token: unknown, context: LaunchContext): LaunchRe
     refuse('receipt_wrong_role', 'names a role that its key does not hold, or that may authorize no launch', 'role');
   }
   if (context.authorizer !== null && key.person !== context.authorizer) {
-    refuse('receipt_wrong_launch', 'is of another person than the one who authorized the run', 'kid');
+    refuse('receipt_wrong_launch', 'is of another person than the one who started the run', 'kid');
   }
   if (context.held !== null && context.held !== receiptDigest(decoded.token)) {
     refuse('receipt_replayed', 'is a second receipt of a job that has one', 'job_id');

@@ -78,6 +78,11 @@ describe('a launch', () => {
   });
 });
 
+it('says of whom it must be', () => {
+  const answer = admitLaunch(token({}, 'bob'), context);
+  expect(answer.ok ? null : answer.refusal.message).toMatch(/another person than the one who started the run/);
+});
+
 describe('its claims', () => {
   const record = launchClaimsToRecord(claims);
   it('read back', () => {
