@@ -54,7 +54,7 @@ const ORDER = [
   'npx countersign verify /var/lib/countersign/journal',
 ];
 const RECORD = [
-  'temporal workflow show --workflow-id order-1 --output json > test/histories/order-1.json',
+  'mkdir -p test/histories && temporal workflow show --workflow-id order-1 --output json > test/histories/order-1.json',
   'npx countersign journal copy /var/lib/countersign/journal test/journal',
 ];
 const OWN_KEY = [
@@ -272,7 +272,6 @@ describe('on a real server', () => {
     }
     expect(await charges()).toMatchObject({ count: 1, begun: 1 });
 
-    await mkdir(path.join(home, 'test/histories'), { recursive: true });
     await shell(RECORD.map(adapted).join('\n'));
     const report = await replayAndVerify({
       workflowsPath: path.join(home, 'workflows.ts'),
