@@ -123,10 +123,15 @@ test('its worker comes back with its credential', async () => {
   await close?.();
 });
 
-test('what is too large, or too late, is refused by its code', async () => {
+const gone: WorkerDoor = {
+  fetchContext: () => Promise.reject(new Error('the journal cannot be reached')),
+  submit: () => Promise.reject(new Error('the journal cannot be reached')),
+};
+
+test('what is too large, or too late, is refused by its code, and an outage is 503', async () => {
   const launcher = httpLauncher({ name: 'service', url, maxSubmissionBytes: 100 });
   const kept = new KeptDoor();
-  const close = await launcher.listen?.((credential) => (credential === 'late' ? shut : kept));
+  const close = await launcher.listen?.((credential) => ({ late: shut, unreachable: gone })[credential] ?? kept);
   const at = visit(kept);
   await launcher.launch(JOB, at);
   const callback = String(received[0]?.body['callback']);
@@ -135,6 +140,8 @@ test('what is too large, or too late, is refused by its code', async () => {
   expect([submit.status, await submit.json()]).toEqual([400, { refused: 'invalid_request' }]);
   const late = await fetch(`${callback}/context`, { headers: { authorization: 'Bearer late' } });
   expect([late.status, await late.json()]).toEqual([409, { refused: 'receipt_expired' }]);
+  const unreachable = await fetch(`${callback}/context`, { headers: { authorization: 'Bearer unreachable' } });
+  expect([unreachable.status, await unreachable.json()]).toEqual([503, { refused: 'unavailable' }]);
   expect(kept.outputs).toEqual([]);
   await close?.();
 });
