@@ -2,6 +2,7 @@
  * `sessions`, `invocations` and `queues` on a real server:
  * - a session is listed, inspected from its journal alone, attached to and completed; its calls are listed and shown, with times as people read them;
  * - in its first turn, and after its end, it is listed as what it is, whatever its memo says;
+ * - what was said in it moves no cursor, and passes for no event, where it is attached to;
  * - its journal lists it by its name and its events; `verify` has a line for it, also of its own folder;
  * - each ends with the exit code of where the session or call stands; a session that nobody knows is refused.
  */
@@ -76,7 +77,7 @@ test('a session in its first turn, and one that was called off in it', async () 
   });
   rig.beforeEnd(() => Promise.resolve(answered()));
   await play.worker();
-  const { session, ...handle } = await play.start({ message: 'think' });
+  const { session, ...handle } = await play.start({ message: 'think\u001b[2J\n1  event' });
   await isAsked;
   const rowOf = async (...args: readonly string[]): Promise<unknown> => {
     const rows = answerOf(await cli('sessions', 'ls', '--json', ...args)).data?.['sessions'] as { session: string }[];
@@ -91,6 +92,16 @@ test('a session in its first turn, and one that was called off in it', async () 
   expect((await cli('sessions', 'ls', '--all')).out).toMatch(new RegExp(`^cancelled +turn 1 .* ${session}$`, 'm'));
 
   const journal = `${rig.folder}/journal`;
+  const attached = await cli(
+    'sessions',
+    'attach',
+    session,
+    '--journal',
+    journal,
+    '--contents',
+    `${rig.folder}/contents`,
+  );
+  expect(attached.out).toContain('message.user  think\\u001b[2J\n    1  event\n');
   const events = readdirSync(`${journal}/${sessionRunId(session)}/events`).length;
   const run = sessionRunId(session);
   const listed = await cli('journal', 'ls', journal);

@@ -13,6 +13,7 @@ import type { Context, Register } from '../command';
 import { SESSION_EXITS } from '../exit-codes';
 import { CliError } from '../failure';
 import { counted, table, type Answer } from '../output';
+import { printable } from '../printable';
 import { connect, type Service } from '../service';
 import { readSession } from '../session-log';
 import { contentStore, hasContents, journalStore, withOptions, type Settings } from '../settings';
@@ -165,7 +166,7 @@ async function attach(
     for await (const event of client.getHandle(session).attach({ after: first, signal: interrupted })) {
       last = event.sequence;
       events.push({ sequence: event.sequence, at: event.at, type: event.type, body: event.body });
-      const said = typeof event.content === 'string' ? `  ${event.content}` : '';
+      const said = typeof event.content === 'string' ? `  ${shownText(event.content)}` : '';
       output.say(`${event.sequence}  ${new Date(event.at).toISOString()}  ${event.type}${said}`);
     }
     const exit = interrupted.aborted ? { exit: 'interrupted' as const } : {};
@@ -173,6 +174,11 @@ async function attach(
   } finally {
     await service.close();
   }
+}
+
+/** Its further lines are indented, so that none of them passes for an event. */
+function shownText(text: string): string {
+  return text.split('\n').map(printable).join('\n    ');
 }
 
 async function ended(session: string, end: (handle: SessionHandle) => Promise<ToolSessionStatus>): Promise<Answer> {
