@@ -37,6 +37,8 @@ export interface RunJob {
   readonly role: JobRole;
   readonly parent: string | null;
   readonly criterion: string | null;
+  /** The check of a specialist. */
+  readonly check: string | null;
   readonly provider: string;
   readonly model: string;
   readonly state: JobState | 'planned';

@@ -29,7 +29,8 @@ export function statusOf(loop: RunLoop): RunStatus {
 function jobOf(book: RunBook, { jobId, role, parent, assignment, executor: { provider, model } }: PlannedJob): RunJob {
   const job = book.jobs.get(jobId);
   return {
-    ...{ job_id: jobId, role, parent, criterion: assignment?.criterion ?? null, provider, model },
+    ...{ job_id: jobId, role, parent, criterion: assignment?.criterion ?? null, check: assignment?.check ?? null },
+    ...{ provider, model },
     state: job?.state ?? 'planned',
     reason: job?.reason ?? null,
     refusal: job?.refusal ?? null,
@@ -37,8 +38,10 @@ function jobOf(book: RunBook, { jobId, role, parent, assignment, executor: { pro
   };
 }
 
+/** One that has been handed over is wanted no more, whatever this workflow has still to do about it. */
 function wantedOf({ book, journalId, wanted, phase }: RunLoop): WantedReceipt | null {
   if (wanted === null || phase !== 'waiting_for_receipt' || book === null || journalId === null) return null;
+  if (book.receipts.has(wanted.planned.jobId)) return null;
   const launch = launchOf(book.must.run, wanted.planned, wanted.contextDigest);
   return { job_id: wanted.planned.jobId, claims: claimsToAuthorize(journalId, launch), until: wanted.until };
 }

@@ -3,7 +3,8 @@
  *
  * Held here:
  * - a draft is run, waits for each receipt, and ends; each command says the same of it in its exit code, its lines and its one object;
- * - what a receipt would fix is shown before it is signed; one written with `--out` is handed over by another command; the run's own
+ * - what a receipt would fix, and which check it is for, is shown before it is signed; one written with `--out` is handed over by another
+ *   command, and what its job has become is shown; the run's own
  *   person alone can authorize; a request goes out for each receipt, and none for anything else;
  * - what was applied is owed, checked again by the same draft with a new capture, and then not owed any more; asked again it is the run
  *   already started; a part that cannot be found again needs an affirmation, which starts nothing;
@@ -137,14 +138,27 @@ describe('a run', () => {
     const shown = await cli('verify-run', 'authorize', runId, '--key', 'ann', '--out', out);
     expect(shown).toMatchObject({ code: 0, err: '' });
     expect(shown.out).toMatch(
-      /one launch, of job [0-9a-f]{32}.*\n {2}provider +\S+\n {2}model +\S+\n {2}cost ceiling +5\n/,
+      /one launch, of job [0-9a-f]{32}.*\n {2}it is for the check style of criterion style\n {2}provider +\S+\n {2}model +\S+\n {2}cost ceiling +5\n/,
     );
     expect(fs.statSync(out).mode & 0o777).toBe(0o600);
     expect(provider.requests()).toBe(0);
-    expect(await json('authorize', runId, '--receipt', out)).toMatchObject({
+    provider.mode = 'holds';
+    const handed = await cli('verify-run', 'authorize', runId, '--receipt', out);
+    const [said = '', become] = handed.out.split(/^receipt sha256:[0-9a-f]{64} handed over\n/m);
+    expect({ ...handed, said, become }).toMatchObject({
       code: 0,
-      answer: { data: { status: { run_id: runId } } },
+      said: expect.stringContaining('a person is to authorize') as string,
+      become: expect.stringMatching(/: launched\n[^]*specialist for style +handed off/) as string,
     });
+    expect(become).not.toMatch(/to authorize/);
+    await provider.arrived(1);
+    // Again: it is the run's already.
+    expect(await json('authorize', runId, '--receipt', out)).toMatchObject({
+      code: 6,
+      answer: { error: { code: 'receipt_not_wanted' } },
+    });
+    provider.mode = 'answers';
+    provider.release();
 
     const ended = await carried(file);
     expect(ended).toMatchObject({ code: 0, answer: { ok: true, data: { outcome: 'completed' } } });
@@ -249,8 +263,9 @@ describe('what a person applied', () => {
     const intent = ['--intent', String(owed?.intent_id)];
     const file = draft({ target: 'short' });
     const before = provider.requests();
+    expect(await json('recheck', file, ...intent)).toMatchObject({ code: 4, answer: { data: { replayed: false } } });
     const again = await carried(file, ['recheck', ...intent]);
-    expect(again).toMatchObject({ code: 0, answer: { data: { outcome: 'completed', replayed: false } } });
+    expect(again).toMatchObject({ code: 0, answer: { data: { outcome: 'completed' } } });
     const all = await json('owed', runId);
     expect(all.answer.data).toMatchObject({ owed: [{ state: 'fulfilled', pending: [] }] });
     expect((await cli('verify-run', 'owed', runId, '--journal', at('journal'))).out).toMatch(

@@ -3,6 +3,7 @@
  * asks for at that moment; a receipt permits one launch and is never used again.
  */
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Option, type Command } from 'commander';
 import { KeyFolder } from '../../adapters/reviewers';
 import type { RunStatus, VerificationHandle, WantedReceipt } from '../../client';
@@ -17,12 +18,15 @@ import { CliError } from '../failure';
 import type { Answer } from '../output';
 import { readBounded } from '../plan-file';
 import { receiptText } from '../receipt-file';
-import { connect, verificationRuns } from '../service';
+import { connect, verificationRuns, type Service } from '../service';
 import { duration, unlessInterrupted, writeReceipt } from '../sign';
 import { concluded, statusOf } from '../verify-run/follow-run';
 import { namedVerification } from '../verify-run/named';
 import { wantedLines } from '../verify-run/view';
 import { withKeys, type KeySettings } from './keys';
+
+const LOOK_PAUSE_MS = 200;
+const LONGEST_LOOK_MS = 10_000;
 
 interface AuthorizeOptions extends KeySettings {
   readonly key?: string;
@@ -63,10 +67,11 @@ async function authorize(context: Context, run: string, options: AuthorizeOption
       throw new CliError('service_failed', 'no worker answers for the run; start one of its task queue');
     const { wants } = status;
     if (wants === null) throw notWanted(status);
-    for (const line of wantedLines(wants)) context.output.say(line);
-    if (given !== null) return await handOver(context, handle, given);
+    for (const line of wantedLines(status)) context.output.say(line);
+    const handing = { service, handle, jobId: wants.job_id };
+    if (given !== null) return await handOver(context, handing, given);
     const token = signedFor(wants, key as SigningKey, options);
-    if (options.out === undefined) return await handOver(context, handle, token);
+    if (options.out === undefined) return await handOver(context, handing, token);
     writeReceipt(options.out, token);
     const signed = { receipt: receiptDigest(token), jobId: wants.job_id, claims: wants.claims, out: options.out };
     return { data: signed, lines: [`receipt ${signed.receipt} written to ${options.out}; not handed over`] };
@@ -101,9 +106,16 @@ function notWanted({ outcome, phase }: RunStatus): Refusal {
   );
 }
 
-async function handOver({ interrupted }: Context, handle: VerificationHandle, token: string): Promise<Answer> {
+interface Handing {
+  readonly service: Service;
+  readonly handle: VerificationHandle;
+  readonly jobId: string;
+}
+
+async function handOver({ interrupted }: Context, handing: Handing, token: string): Promise<Answer> {
   const receipt = receiptDigest(token);
-  const status = await unlessInterrupted(handle.authorize(token), interrupted);
+  const become = handing.handle.authorize(token).then((status) => onceItMoved(handing, status, interrupted));
+  const status = await unlessInterrupted(become, interrupted);
   if (status === null) {
     const message = 'the receipt was handed over; look where it leads with "countersign verify-run status"';
     return { data: { receipt }, failure: { code: 'interrupted', message, field: null, exit: CLI_EXITS.interrupted } };
@@ -115,4 +127,24 @@ async function handOver({ interrupted }: Context, handle: VerificationHandle, to
     lines: [`receipt ${receipt} handed over`, ...(answer.lines ?? [])],
     exit: 'done',
   };
+}
+
+/** What it has become: a run hands a launch off a moment after its receipt. One that takes longer is told as it stands. */
+async function onceItMoved(
+  { service, handle, jobId }: Handing,
+  handedOver: RunStatus,
+  interrupted: AbortSignal,
+): Promise<RunStatus> {
+  const until = performance.now() + LONGEST_LOOK_MS;
+  let status = handedOver;
+  while (!hasMoved(status, jobId) && performance.now() < until && !interrupted.aborted) {
+    await sleep(LOOK_PAUSE_MS);
+    status = (await statusOf(service, handle)) ?? status;
+  }
+  return status;
+}
+
+function hasMoved({ jobs, outcome, phase }: RunStatus, jobId: string): boolean {
+  const job = jobs.find(({ job_id: id }) => id === jobId);
+  return outcome !== null || phase === 'launched' || (job !== undefined && job.state !== 'prepared');
 }

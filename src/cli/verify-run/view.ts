@@ -1,5 +1,5 @@
 /** Verification runs as lines for people. Invariant: digests, names and states only; nothing of what was looked at. */
-import type { Obligation, RunJob, RunStatus, WantedReceipt } from '../../client';
+import type { Obligation, RunJob, RunStatus } from '../../client';
 import type { RunBook } from '../../rules/verification/run-book';
 import { plannedJobs } from '../../rules/verification/chain';
 import { runIdOf } from '../../rules/verification/run';
@@ -10,38 +10,53 @@ export function progressOf(status: RunStatus): string {
   const { jobs, phase, results } = status;
   const done = jobs.filter(({ state }) => state === 'completed').length;
   const at = jobs.find(({ state }) => state !== 'completed' && state !== 'planned');
-  const now = at === undefined ? '' : `, ${jobName(at)} ${at.state}${why(at)}`;
+  const now = at === undefined ? '' : `, ${jobName(at)} ${standing(at, status)}`;
   const launched = jobs.length === 0 ? '' : `, ${done} of ${counted(jobs.length, 'launch', 'launches')} completed`;
   return `  ${counted(results.length, 'result')}${launched}, ${phase.replaceAll('_', ' ')}${now}`;
 }
 
 export function statusLines(status: RunStatus): readonly string[] {
-  const { head, message, outcome, phase, proposals, results, jobs, wants } = status;
+  const { head, message, outcome, phase, proposals, results, jobs } = status;
   return [
     `run ${status.run_id}: ${outcome ?? phase.replaceAll('_', ' ')}${status.replayed ? ', before this request' : ''}`,
     head === null ? 'no record yet' : `head ${head.sequence} ${head.digest}`,
     ...table(results.map(({ criterion, check, outcome: found, digest }) => [criterion, check, found, digest])),
-    ...table(jobs.map((job) => [jobName(job), `${job.state}${why(job)}`, `${job.provider} ${job.model}`, job.job_id])),
+    ...table(jobs.map((job) => [jobName(job), standing(job, status), `${job.provider} ${job.model}`, job.job_id])),
     ...proposals.map(
       ({ proposal_id: id, addresses }) => `proposal ${id} addresses ${counted(addresses.length, 'result')}`,
     ),
-    ...(wants === null ? [] : wantedLines(wants)),
+    ...wantedLines(status),
     ...(message === null ? [] : [message]),
   ];
 }
 
-/** Everything that a receipt would fix. */
-export function wantedLines({ job_id: jobId, claims, until }: WantedReceipt): readonly string[] {
+/** What a launch is for, and everything that its receipt would fix; nothing where none is waited for. */
+export function wantedLines({ jobs, wants }: Pick<RunStatus, 'jobs' | 'wants'>): readonly string[] {
+  if (wants === null) return [];
+  const { job_id: jobId, claims, until } = wants;
+  const job = jobs.find(({ job_id: id }) => id === jobId);
   const fixed = ['provider', 'model', 'cost_ceiling', 'content_boundary', 'context_digest', 'plan_digest', 'run_id'];
   return [
     `a person is to authorize one launch, of job ${jobId}, until ${new Date(until).toISOString()}:`,
+    ...(job === undefined ? [] : [`  it is for the ${purposeOf(job)}`]),
     ...table(fixed.map((name) => [`  ${name.replaceAll('_', ' ')}`, String(claims[name])])),
     '  it is launched once, and never tried again',
   ];
 }
 
+/** A worker of an earlier version does not say the check. */
+function purposeOf({ role, criterion, check }: RunJob): string {
+  if (criterion === null) return role;
+  return `check ${typeof check === 'string' ? `${check} ` : ''}of criterion ${criterion}`;
+}
+
 function jobName({ role, criterion }: RunJob): string {
   return criterion === null ? role : `${role} for ${criterion}`;
+}
+
+/** While a job is out, its run has no record of it yet beside that it was prepared. */
+function standing(job: RunJob, { phase }: RunStatus): string {
+  return phase === 'launched' && job.state === 'prepared' ? 'handed off' : `${job.state}${why(job)}`;
 }
 
 function why({ reason, refusal }: RunJob): string {

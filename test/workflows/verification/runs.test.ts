@@ -116,7 +116,7 @@ test('a receipt is judged before anything is recorded of it', async () => {
   for (const [token, code] of junk) await expect(handle.authorize(token), code).rejects.toMatchObject({ code });
   expect((await handle.workflow.describe()).historyLength).toBe(historyLength);
   const token = signed(wanted);
-  await handle.authorize(token);
+  expect((await handle.authorize(token)).wants?.job_id).not.toBe(wanted.job_id);
   await handle.authorize(token);
   await expect(handle.authorize(signed(wanted))).rejects.toMatchObject({ name: 'Refusal' });
   expect(await authorizeAll(rig, handle)).toMatchObject({ outcome: 'completed' });
