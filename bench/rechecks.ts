@@ -1,8 +1,13 @@
 /**
- * How long deriving obligations and reading histories takes: `npx tsx bench/rechecks.ts [receipts] [records]`.
+ * How long deriving obligations and reading histories takes: `npx tsx bench/rechecks.ts [receipts] [records] [--place]`.
  *
  * Everything is made and read in this process; the histories are written and read as one stream, and only what the reader keeps stays.
+ * With `--place` they are imported from a file into a store on disk as well.
  */
+import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { fileStore } from '../src/adapters/stores';
 import { findKey, jwksFromBytes, type KnownKey } from '../src/rules/receipts/jwks';
 import { signReceipt } from '../src/rules/receipts/jws';
 import { makeSigningKey, publicEntry } from '../src/rules/receipts/signing-key';
@@ -14,9 +19,12 @@ import { deriveObligations, type VerificationReceipt } from '../src/rules/verifi
 import { resultDigest } from '../src/rules/verification/results';
 import { runDigest, runIdOf, type VerificationRun } from '../src/rules/verification/run';
 import { recheckIntentId } from '../src/rules/verification/sitting';
+import { importLifecycle } from '../src/transfer/lifecycle-import';
 
-const receiptCount = Number(process.argv[2] ?? 10_000);
-const recordCount = Number(process.argv[3] ?? 100_000);
+const [receiptCount = 10_000, recordCount = 100_000] = process.argv.slice(2).map(Number).filter(Number.isFinite);
+const folder = process.argv.includes('--place') ? mkdtempSync(path.join(os.tmpdir(), 'bench-rechecks-')) : null;
+const file = folder === null ? null : path.join(folder, 'histories.jsonl');
+const out = file === null ? null : openSync(file, 'wx');
 const id = (prefix: string, text: string): string => `${prefix}_${sha256Hex(text).slice(0, 32)}`;
 const person = sha256Digest('person');
 const configurationSha256 = sha256Digest('configuration');
@@ -138,6 +146,7 @@ let records = 0;
 let current = '';
 let reading = 0;
 const take = (line: string): void => {
+  if (out !== null) writeSync(out, `${line}\n`);
   const started = performance.now();
   reader.take(line);
   reading += performance.now() - started;
@@ -166,3 +175,31 @@ take(writer.closing());
 console.log(
   `${reader.finish().runs} runs, ${records} records: ${Math.round((records * 1000) / reading)} records/s with every signature checked`,
 );
+
+async function place(folder: string, file: string): Promise<void> {
+  const started = performance.now();
+  const heaps: number[] = [];
+  const sampling = setInterval(() => heaps.push(heap()), 1_000);
+  const { placed } = await importLifecycle(fileStore(path.join(folder, 'journal'), { createRoot: true }), file, {
+    keys,
+  });
+  clearInterval(sampling);
+  const third = Math.ceil(heaps.length / 3);
+  const most = [0, 1, 2].map((part) => Math.max(0, ...heaps.slice(part * third, (part + 1) * third)).toFixed(1));
+  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  console.log(
+    `${placed} records judged and placed on disk in ${seconds} s; most heap in each third: ${most.join(', ')} MiB`,
+  );
+}
+
+async function placed(): Promise<void> {
+  if (folder === null || file === null || out === null) return;
+  closeSync(out);
+  try {
+    await place(folder, file);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+void placed();
