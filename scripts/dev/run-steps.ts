@@ -10,7 +10,9 @@ import { STEPS, type Step } from './steps';
 
 const INTERRUPTS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 const TAIL_LINES = 80;
-const TAIL_CHARS = 200_000;
+const TAIL_CHARS = 2_000_000;
+/** How the test runner names a test that failed, and why. */
+const FAILED = /^ *(FAIL {2}|AssertionError|\w*Error: )/;
 const COLOURS = new RegExp(String.raw`${String.fromCharCode(27)}\[[0-9;]*m`, 'g');
 
 interface Outcome {
@@ -75,6 +77,11 @@ function run({ run: [program, ...args], limitMinutes }: Step): Promise<Outcome> 
   });
 }
 
-const tail = (output: string): string => output.trimEnd().split('\n').slice(-TAIL_LINES).join('\n');
+/** What failed by name, for whatever comes after a failure may be longer than the end that is shown; then that end. */
+function tail(output: string): string {
+  const lines = output.trimEnd().split('\n');
+  const named = lines.slice(0, -TAIL_LINES).filter((line) => FAILED.test(line));
+  return [...new Set(named), ...lines.slice(-TAIL_LINES)].join('\n');
+}
 
 void main(process.argv.slice(2)).then((code) => (process.exitCode = code));
