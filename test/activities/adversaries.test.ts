@@ -154,12 +154,14 @@ describe('one key', () => {
     const asked = people.question();
     let taken = 0;
     for (let round = 0; round < 2; round += 1) {
-      const tokens = Array.from({ length: 30 }, () => approvalOf(asked, 'ann', people.signed));
+      const word = { ...people.signed, resolution: 'reobserve' } as const;
+      const tokens = Array.from({ length: 30 }, () => resolutionOf(asked, 'ann', word));
       taken += answersOf(await people.drive(tokens)).filter((refused) => refused === null).length;
     }
     expect(taken).toBe(32);
     expect(people.question().have.length).toBe(taken);
-    expect(await people.drive([approvalOf(asked, 'bob', people.signed)])).toMatchObject({ status: 'done' });
+    const others = ['bob', 'cleo'].map((who) => approvalOf(asked, who, people.signed));
+    expect(await people.drive(others)).toMatchObject({ status: 'done' });
   });
 });
 

@@ -81,8 +81,9 @@ describe('each answer of the table', () => {
       ]);
     }
     expect(await trace(handle)).toEqual(before);
-    await raw(handle, 'approve', REPLAYED.first(asked, Date.now()));
-    await raw(handle, 'approve', REPLAYED.first(asked, Date.now()));
+    const first = REPLAYED.first(asked, Date.now());
+    await raw(handle, 'approve', first);
+    await raw(handle, 'approve', first);
     expect(await codeOf(raw(handle, 'approve', REPLAYED.second(asked, Date.now())))).toBe('receipt_replayed');
     await handle.cancel();
   });

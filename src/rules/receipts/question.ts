@@ -125,8 +125,10 @@ function refuseIdle(decision: Decision, { resolutions, doubtful }: Question): vo
  * Nobody approves twice where they count once, by whichever of their keys. Who has approved may still reject; and an approval that has
  * expired, or whose key counts no more, is none.
  */
-function refuseSecondVote({ claims, key }: Decision, { rules, have, keys }: Question, now: number): void {
+function refuseSecondVote({ claims, key, nonceName }: Decision, { rules, have, keys }: Question, now: number): void {
   if (claims.kind !== 'approval' || claims.decision === 'reject') return;
+  // The same answer again, whose first answer was lost, is the same answer.
+  if (have.some((held) => held.nonceName === nonceName)) return;
   const earlier = have.filter(
     (held) => held.says === 'approve' && held.person === key.person && now < held.expiresAt && stillCounts(held, keys),
   );
