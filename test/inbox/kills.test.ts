@@ -82,6 +82,9 @@ describeWith('Chromium', startChromium, ({ browser }) => {
     await running.shown('inbox of namespace');
     const [origin = '', inboxPort = ''] = /http:\/\/127\.0\.0\.1:([0-9]+)/.exec(running.output()) ?? [];
 
+    // Before anybody is asked: a question names the keys that are known when it is put.
+    const { page, context } = await person(browser, origin, reviewers, 'ann', [APPROVER]);
+    rig.atEnd(() => context.close());
     const client = new Client({ connection: await Connection.connect({ address }) });
     rig.atEnd(() => client.connection.close());
     const { contents, journal: store } = rig;
@@ -90,8 +93,6 @@ describeWith('Chromium', startChromium, ({ browser }) => {
     const draft = { workflow_id: 'workflow:example.org/kills', name: 'kills', effects: [effect] };
     const { runId } = await plans.start(await plans.prepare(draft));
 
-    const { page, context } = await person(browser, origin, reviewers, 'ann', [APPROVER]);
-    rig.atEnd(() => context.close());
     const list = await context.newPage();
     await list.goto(origin);
     await list.locator(`#item-${runId}`).waitFor(SOON);
