@@ -67,7 +67,7 @@ export {
   type SessionHandle,
   type SessionStart,
 } from './session-client';
-export type { CallStatus, MessageTaken, ToolSessionStatus } from './workflows/session-messages';
+export type { CallStatus, HeldUp, MessageTaken, ToolSessionStatus } from './workflows/session-messages';
 
 /** Memo of an execution: the digest of the plan that it carries. */
 const PLAN_MEMO = 'countersign_plan';

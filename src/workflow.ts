@@ -65,9 +65,11 @@ export { toolSession } from './workflows/tool-session';
 export {
   cancelSessionUpdate,
   completeSessionUpdate,
+  heldUpSignal,
   sendUpdate,
   sessionStatusQuery,
   type CallStatus,
+  type HeldUp,
   type MessageTaken,
   type SessionLimits,
   type ToolSessionInput,

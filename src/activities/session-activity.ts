@@ -2,7 +2,7 @@
  * The activities of sessions in Temporal. Invariant: who is calling comes from the server: only the session's own workflow is answered;
  * a refusal is final, and whatever else goes wrong is tried again.
  */
-import { ApplicationFailure, Context } from '@temporalio/activity';
+import { Context } from '@temporalio/activity';
 import { sessionWorkflowId } from '../rules/invocations/names';
 import { eventFromBody } from '../rules/invocations/session-event';
 import type { Policies } from '../rules/invocations/policy';
@@ -22,6 +22,7 @@ import {
 } from './session-contract';
 import { type Models, type SessionTools, type SessionEngine, type SessionPoint } from './session-engine';
 import { sessionDemand, sessionVotes } from './session-demand';
+import { failureOfTry, tellDone, tellHeldUp } from './session-held-up';
 import { sessionLimit } from './session-limit';
 import { sessionPrepare } from './session-prepare';
 import { sessionRound } from './session-round';
@@ -95,18 +96,15 @@ async function answering<T extends object>(
       throw new Refusal('wrong_journal', 'this worker writes another journal than the one this session belongs to');
     }
     const asked = { stopping: context.cancellationSignal, now: context.info.currentAttemptScheduledTimestampMs };
-    return { journal_id: journalId, ...(await act(asked)) };
+    const done = await act(asked);
+    await tellDone(context);
+    return { journal_id: journalId, ...done };
   } catch (fault) {
-    if (fault instanceof Refusal && !isPassing(fault)) throw ApplicationFailure.nonRetryable(fault.message, fault.code);
-    throw fault;
+    await tellHeldUp(context, fault);
+    throw failureOfTry(fault);
   } finally {
     clearInterval(beat);
   }
-}
-
-/** Another worker, or this one after a change of its configuration, can do it. */
-function isPassing({ code }: Refusal): boolean {
-  return code === 'no_adapter' || code === 'wrong_journal' || code === 'journal_missing' || code === 'content_missing';
 }
 
 function saidEvent({ type, at, body, time = 1 }: LogEvent): SaidEvent {

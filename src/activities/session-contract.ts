@@ -19,6 +19,20 @@ export const SESSION_LIMIT_ACTIVITY = 'countersign.session_limit';
 /** Reads what people have said of a call. */
 export const SESSION_VOTES_ACTIVITY = 'countersign.session_votes';
 
+/** From an activity of a session to its workflow; see `HeldUpMessage`. */
+export const HELD_UP_SIGNAL = 'countersign_held_up';
+
+/** Why a worker could not do what another may be able to do. */
+export const HELD_UP_CODES = ['no_adapter', 'wrong_journal', 'journal_missing', 'content_missing'] as const;
+export type HeldUpCode = (typeof HELD_UP_CODES)[number];
+
+/** `code`: null once it is done. `about`: what the worker lacks, as the name of a model or a tool. */
+export interface HeldUpMessage {
+  readonly activity: string;
+  readonly code: HeldUpCode | null;
+  readonly about: string | null;
+}
+
 export interface LogHead {
   readonly sequence: number;
   readonly digest: string;

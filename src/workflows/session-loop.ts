@@ -22,6 +22,7 @@ import type { SessionFailure, SessionStatus } from '../rules/invocations/vocabul
 import { definitionDigest, type SessionDefinition } from '../rules/sessions/definition-record';
 import { SessionCalls } from './session-calls';
 import { SessionClock } from './session-clock';
+import { SessionHeldUp } from './session-held-up';
 import { Inbox } from './session-inbox';
 import { SessionLimits, type LimitHost } from './session-limits';
 import { SessionLog } from './session-log';
@@ -68,6 +69,7 @@ export class SessionLoop {
   private readonly most: SessionLimitsInput;
   private readonly story = new SessionStory();
   readonly calls: SessionCalls;
+  readonly heldUp = new SessionHeldUp(() => this.story.show(this.view()));
   /** What of the turn is under way and ends when nothing more is wanted. */
   private scope: CancellationScope | null = null;
 
@@ -152,8 +154,7 @@ export class SessionLoop {
       this.asked = next?.message ?? UNSEEN;
       if (next !== undefined) this.log.say({ type: 'message.user', turn: this.turn, message: next.message });
     }
-    const over = await this.rounds();
-    if (over === 'renew') return 'renew';
+    if ((await this.rounds()) === 'renew') return 'renew';
     if (this.failure !== null) return this.ends('failed');
     if (this.cancelling) return this.ends('cancelled');
     this.asked = null;
@@ -273,6 +274,7 @@ export class SessionLoop {
       return null;
     } finally {
       this.scope = null;
+      this.heldUp.clear();
     }
   }
 
@@ -297,11 +299,10 @@ export class SessionLoop {
 
   private async ends(status: 'completed' | 'failed' | 'cancelled'): Promise<'over'> {
     if (status !== 'completed') await this.endUnknown();
+    this.heldUp.clear();
     this.enter(status);
-    const { failure } = this;
-    this.log.say(
-      status === 'failed' ? { type: 'session.failed', code: failure ?? 'model:failed' } : { type: `session.${status}` },
-    );
+    const code = this.failure ?? 'model:failed';
+    this.log.say(status === 'failed' ? { type: 'session.failed', code } : { type: `session.${status}` });
     return 'over';
   }
 
@@ -338,7 +339,7 @@ export class SessionLoop {
     const { input, log, turn, round, tokens, status, failure } = this;
     return {
       ...{ session_id: input.session_id, agent_version: input.agent_version, journal_id: log.journalId },
-      ...{ status, failure, turn, round, tokens: { ...tokens }, log: log.head },
+      ...{ status, failure, turn, round, tokens: { ...tokens }, log: log.head, held_up: this.heldUp.first },
       pending_messages: this.inbox.size,
       calls: this.calls.statuses,
       started_at: this.clock.startedAt,

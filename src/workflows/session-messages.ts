@@ -2,8 +2,8 @@
  * What a tool session takes in and gives out: input, status, queries and Updates. Invariant: no content; a message is named by its
  * digest in the content store, and names and shapes here only grow.
  */
-import { defineQuery, defineUpdate } from '@temporalio/workflow';
-import type { LogHead } from '../activities/session-contract';
+import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
+import { HELD_UP_SIGNAL, type HeldUpCode, type HeldUpMessage, type LogHead } from '../activities/session-contract';
 import type { SideEffectClass } from '../rules/sends/traits';
 import type { InvocationStatus, SessionLimit, SessionStatus } from '../rules/invocations/vocabulary';
 
@@ -86,6 +86,15 @@ export interface CallStatus {
   readonly review: string | null;
 }
 
+/** No worker that tried could do what the session waits for. It goes on as soon as one can. */
+export interface HeldUp {
+  readonly code: HeldUpCode;
+  /** What they lack, as the name of a model or a tool; null where the code says it all. */
+  readonly about: string | null;
+  /** Unix milliseconds. */
+  readonly since: number;
+}
+
 export interface ToolSessionStatus {
   readonly session_id: string;
   readonly agent_version: string;
@@ -93,6 +102,8 @@ export interface ToolSessionStatus {
   readonly status: SessionStatus;
   /** Why it failed; null unless it has. */
   readonly failure: string | null;
+  /** Null while nothing is known to hold it up. */
+  readonly held_up: HeldUp | null;
   readonly turn: number;
   readonly round: number;
   /** Messages that wait for their turn. */
@@ -114,6 +125,9 @@ export interface MessageTaken {
 }
 
 export const sessionStatusQuery = defineQuery<ToolSessionStatus>('session_status');
+
+/** From its own activities: whether a worker lacks what the session waits for. It changes what is shown, and nothing else. */
+export const heldUpSignal = defineSignal<[HeldUpMessage]>(HELD_UP_SIGNAL);
 
 /** A message of the user, whose text is in the content store. Answers as soon as it is taken; its turn follows in order. */
 export const sendUpdate = defineUpdate<MessageTaken, [UserMessage]>('send');

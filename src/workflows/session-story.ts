@@ -4,7 +4,7 @@
  */
 import { setCurrentDetails, upsertMemo } from '@temporalio/workflow';
 import { isFinished } from '../rules/invocations/vocabulary';
-import type { ToolSessionStatus } from './session-messages';
+import type { HeldUp, ToolSessionStatus } from './session-messages';
 import { SessionSearch } from './session-search';
 
 const MOST_ROWS = 40;
@@ -16,8 +16,13 @@ export class SessionStory {
   private memo: ToolSessionStatus['status'] | null = null;
   private readonly search = new SessionSearch();
 
-  tell(status: ToolSessionStatus): void {
+  /** In the Web UI alone: no command comes of it. */
+  show(status: ToolSessionStatus): void {
     setCurrentDetails(details(status));
+  }
+
+  tell(status: ToolSessionStatus): void {
+    this.show(status);
     this.search.tell(
       status.status,
       status.calls.filter((call) => !isFinished(call.status)),
@@ -33,6 +38,7 @@ function details({
   session_id,
   status,
   failure,
+  held_up,
   turn,
   round,
   tokens,
@@ -45,9 +51,15 @@ function details({
   const rest = calls.length - rows.length;
   return [
     `**${status}**${failure === null ? '' : ` (${failure})`}, session \`${session_id}\`, turn ${turn}, round ${round}`,
+    ...(held_up === null ? [] : ['', wordsOfHeldUp(held_up)]),
     '',
     `${tokens.input + tokens.output} tokens; ${pending_messages} messages wait`,
     ...(rows.length === 0 ? [] : ['', '| call | tool | status | why | people answer at |', '|-|-|-|-|-|', ...rows]),
     ...(rest > 0 ? ['', `and ${rest} more`] : []),
   ].join('\n');
+}
+
+function wordsOfHeldUp({ code, about, since }: HeldUp): string {
+  const what = about === null ? '' : `, about \`${about}\``;
+  return `held up since ${new Date(since).toISOString()}: **${code}**${what}; it goes on as soon as a worker can do it`;
 }

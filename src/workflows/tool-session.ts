@@ -21,6 +21,7 @@ import { SessionLoop } from './session-loop';
 import {
   cancelSessionUpdate,
   completeSessionUpdate,
+  heldUpSignal,
   sendUpdate,
   sessionStatusQuery,
   type ToolSessionInput,
@@ -67,6 +68,9 @@ function listen(loop: SessionLoop, asked: Asked): void {
   setHandler(sessionStatusQuery, () => loop.view(), { description: 'Where the session stands, call by call.' });
   setHandler(reportSignal, (report) => loop.calls.hear(report), {
     description: 'From the queue of a tool: what became of a call.',
+  });
+  setHandler(heldUpSignal, (message) => loop.heldUp.hear(message), {
+    description: 'From its activities: whether a worker lacks what the session waits for.',
   });
   setHandler(
     sendUpdate,

@@ -1,17 +1,19 @@
 /**
  * `sessions ls`, `inspect`, `attach`, `cancel` and `complete`. Invariant: what a session did is told by its log in the journal, which is
- * read as whoever audits it does; only `cancel` and `complete` change anything.
+ * read as whoever audits it does; what holds it up now, which no log says, is asked of Temporal where it answers; only `cancel` and
+ * `complete` change anything.
  */
 import type { WorkflowExecutionInfo } from '@temporalio/client';
 import { SessionClient, type SessionHandle, type ToolSessionStatus } from '../../client';
 import { ledgerRows } from '../../rules/invocations/ledger';
 import { nextSessionStep } from '../../rules/invocations/next-session-step';
 import { timelineOf, type TimelineEntry } from '../../rules/invocations/timeline';
-import { isSessionName, sessionOfWorkflow } from '../../rules/invocations/names';
+import { isSessionName, sessionOfWorkflow, sessionWorkflowId } from '../../rules/invocations/names';
 import { SESSION_STATUSES, isEnded, type SessionStatus } from '../../rules/invocations/vocabulary';
 import type { Context, Register } from '../command';
 import { SESSION_EXITS } from '../exit-codes';
 import { CliError } from '../failure';
+import { heldUpOf, wordsOfHeldUp, type HeldUpTries } from '../held-up';
 import { counted, table, type Answer } from '../output';
 import { printable } from '../printable';
 import { connect, type Service } from '../service';
@@ -70,7 +72,10 @@ async function list(_context: Context, { limit, all }: ListOptions): Promise<Ans
       rows.push(...(await Promise.all(found.slice(at, at + AT_ONCE).map(([name, one]) => rowOf(service, name, one)))));
     }
     const lines = table(
-      rows.map(({ session, status, turn, startedAt }) => [status, `turn ${turn ?? '-'}`, startedAt, session]),
+      rows.map(({ session, status, turn, startedAt, heldUp }) => [
+        ...[status, `turn ${turn ?? '-'}`, startedAt, session],
+        ...(heldUp === null ? [] : [wordsOfHeldUp(heldUp)]),
+      ]),
     );
     return { data: { sessions: rows }, lines: [counted(rows.length, 'session'), ...lines] };
   } finally {
@@ -86,6 +91,8 @@ interface Row {
   readonly status: string;
   readonly turn: number | null;
   readonly startedAt: string;
+  /** Null while nothing is known to hold it up. */
+  readonly heldUp: HeldUpTries | null;
 }
 
 async function rowOf(
@@ -96,9 +103,14 @@ async function rowOf(
   const startedAt = startTime.toISOString();
   const said = shownBy(memo?.['countersign_session']);
   // A memo comes with the first rest, and between two turns a session rests.
-  if (status.name === 'RUNNING') return { session, status: said.status ?? 'running', turn: said.turn ?? 1, startedAt };
+  if (status.name === 'RUNNING') {
+    const stands = said.status ?? 'running';
+    const heldUp = stands === 'awaiting_input' ? null : await heldUpOf(service, workflowId);
+    return { session, status: stands, turn: said.turn ?? 1, startedAt, heldUp };
+  }
   const end = status.name === 'COMPLETED' ? await endOf(service, workflowId, runId) : {};
-  return { session, status: end.status ?? status.name.toLowerCase(), turn: end.turn ?? said.turn ?? null, startedAt };
+  const turn = end.turn ?? said.turn ?? null;
+  return { session, status: end.status ?? status.name.toLowerCase(), turn, startedAt, heldUp: null };
 }
 
 /** Its own last word: a memo is written where a session rests, so it may not say the end. Empty where it cannot be read here. */
@@ -131,15 +143,38 @@ async function inspect(_context: Context, session: string, settings: Settings): 
   const calls = ledgerRows(view);
   const timeline = timelineOf(records);
   const next = nextSessionStep(view, Date.now());
+  const heldUp = isEnded(view.status) || view.status === 'awaiting_input' ? null : await heldUpNow(session);
   const lines = [
     `session ${session}: ${view.status}, turn ${view.turn}, ${counted(view.tokens, 'token')}`,
     `log: ${counted(records.length, 'event')}, head ${head?.digest ?? 'none'}`,
     ...(isEnded(view.status) ? [] : [`next: ${wordsOfStep(next)}`]),
+    ...(heldUp === null ? [] : [wordsOfHeldUp(heldUp)]),
     '',
     ...table(timeline.map(entryRow)),
   ];
-  const data = { session, status: view.status, turn: view.turn, tokens: view.tokens, head, next, calls, timeline };
+  const data = {
+    session,
+    status: view.status,
+    turn: view.turn,
+    tokens: view.tokens,
+    head,
+    next,
+    heldUp,
+    calls,
+    timeline,
+  };
   return { data, lines, exit: SESSION_EXITS[view.status] };
+}
+
+/** A log is read without any server; where none answers, this is not known. */
+async function heldUpNow(session: string): Promise<HeldUpTries | null> {
+  const service = await connect({ taskQueue: '' }).catch(() => null);
+  if (service === null) return null;
+  try {
+    return await heldUpOf(service, sessionWorkflowId(session));
+  } finally {
+    await service.close();
+  }
 }
 
 function entryRow(entry: TimelineEntry): readonly string[] {
