@@ -11,6 +11,7 @@ import {
   getExternalWorkflowHandle,
   log,
   makeContinueAsNewFunc,
+  patched,
   proxyActivities,
   setHandler,
   sleep,
@@ -22,6 +23,7 @@ import type { Dict } from '../rules/fields';
 import { DEFAULT_VERSION, toolTaskQueue, type Tool } from '../rules/invocations/names';
 import { stepQueue } from '../rules/invocations/queue';
 import {
+  FIRST_HOLD_MS,
   capacityOf,
   compareCalls,
   nextWakeAt,
@@ -60,6 +62,8 @@ import { queueDetails } from './queue-story';
 
 /** A worker that is there takes a call at once. One that stays untaken for so long shows that somebody is gone. */
 const TAKE_MS = 3_000;
+/** From here on, signs of life of the workers shorten a hold. */
+const ALIVE_SHORTENS = 'queue-alive-shortens-hold';
 /** Of a drive beside the tool's own time: looking up, appending, and hearing of it. */
 const SLACK_MS = 30_000;
 /** Events after which a queue with nothing running continues as new, and after which it stops handing out so that it can. */
@@ -109,6 +113,7 @@ class ToolQueue {
   /** What this task has brought and is not let in yet. */
   private arrived: QueueRequest[] = [];
   private showing = false;
+  private aliveShortens: boolean | undefined;
   /** When the timer that runs will ring, unix milliseconds. */
   private rings = Number.POSITIVE_INFINITY;
 
@@ -241,7 +246,9 @@ class ToolQueue {
       const result = await CancellationScope.nonCancellable(() => activities[DRIVE_ACTIVITY](driveRequest(call)));
       this.answers.set(callId, { result, call });
       const { identity: worker = null, took_at: takenAt = null } = result.worker ?? {};
-      this.apply({ type: 'ended', callId, worker, takenAt, ...endOf(result, call) });
+      const { hold, holdMs } = this.state;
+      const alive = (hold !== null || holdMs > FIRST_HOLD_MS) && worker !== null && this.mayShorten;
+      this.apply({ type: 'ended', callId, worker, takenAt, alive, ...endOf(result, call) });
     } catch (fault) {
       if (!(fault instanceof ActivityFailure)) throw fault;
       if (wasNotTaken(fault)) this.apply({ type: 'bounced', callId });
@@ -253,6 +260,7 @@ class ToolQueue {
     const asked = this.state.workers;
     const activities = proxyActivities<ToolActivities>(DESCRIBE);
     let gone: readonly string[] = [];
+    let alive = false;
     try {
       const { identities } = await CancellationScope.nonCancellable(() =>
         activities[DESCRIBE_WORKERS_ACTIVITY]({ task_queue: toolTaskQueue(this.tool), within_ms: TAKE_MS }),
@@ -260,10 +268,17 @@ class ToolQueue {
       // One that has come meanwhile could not be seen yet.
       const known = this.state.workers.filter((worker) => asked.some(({ instance }) => instance === worker.instance));
       gone = known.map(({ identity }) => identity).filter((identity) => !identities.includes(identity));
+      alive = this.mayShorten;
     } catch (fault) {
       if (!(fault instanceof ActivityFailure)) throw fault;
     }
-    this.apply({ type: 'described', gone });
+    this.apply({ type: 'described', gone, alive });
+  }
+
+  /** Decided once a run, for a run that began without it goes on so. */
+  private get mayShorten(): boolean {
+    this.aliveShortens ??= patched(ALIVE_SHORTENS);
+    return this.aliveShortens;
   }
 
   private async tell(workflowId: string, message: CallReport): Promise<void> {

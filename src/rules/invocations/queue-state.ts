@@ -130,11 +130,14 @@ export type QueueEvent =
       readonly callId: string;
       readonly worker: string | null;
       readonly takenAt: number | null;
+      /** A sign of life of a worker, which shortens a hold. @default false */
+      readonly alive?: boolean;
     } & DriveEnd)
   /** Schedule-to-start ran out: proven that no worker took it. */
   | { readonly type: 'bounced'; readonly callId: string }
   /** The answer to `describe`, always given: registered workers that are not there any more. */
-  | { readonly type: 'described'; readonly gone: readonly string[] }
+  /** `alive`: the others were seen, all of them. @default false, as where nobody could say */
+  | { readonly type: 'described'; readonly gone: readonly string[]; readonly alive?: boolean }
   | { readonly type: 'drain' }
   /** Time has passed. */
   | { readonly type: 'tick' };
@@ -164,6 +167,8 @@ export const REMEMBERED = 256;
 export const MOST_LOSSES = 3;
 export const FIRST_HOLD_MS = 5_000;
 export const LONGEST_HOLD_MS = 60_000;
+/** Where the workers are known to be there, a hold lasts so small a part of what the next one may. */
+export const ALIVE_SHARE = 10;
 
 export function openQueue(now: number): QueueState {
   return {

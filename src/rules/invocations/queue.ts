@@ -4,6 +4,7 @@
  * is never reported as not dispatched; nothing that is said twice, late or in another order loses or doubles a call.
  */
 import {
+  ALIVE_SHARE,
   FIRST_HOLD_MS,
   LONGEST_HOLD_MS,
   MOST_LOSSES,
@@ -66,6 +67,7 @@ const RULES: { readonly [Type in QueueEventType]: (turn: Turn, event: Of<Type>) 
     const { callId, worker, takenAt } = event;
     const call = turn.takeRunning(callId);
     if (call === null) return;
+    if (event.alive === true && event.end !== 'lost') turn.goOnSooner();
     const lost = event.end === 'lost' ? 1 : 0;
     const had = {
       ...call,
@@ -96,12 +98,13 @@ const RULES: { readonly [Type in QueueEventType]: (turn: Turn, event: Of<Type>) 
     if (call.withdrawn) turn.leaveUntaken(call, 'dispatch:withdrawn');
     else turn.wait(call);
   },
-  described: (turn, { gone }) => {
+  described: (turn, { gone, alive = false }) => {
     const { workers } = turn.state;
     const here = workers.filter(({ identity }) => !gone.includes(identity));
     turn.change({ asking: false, workers: here });
     // The slots that nobody had are not counted any more. Where nobody is gone, the hold goes on.
     if (here.length < workers.length) turn.lift();
+    else if (alive) turn.shorten();
   },
   drain: (turn) => turn.change({ draining: true }),
   tick: () => undefined,
@@ -234,6 +237,20 @@ class Turn {
     const until = goesOn ? hold.until : this.now + holdMs;
     const limit = goesOn ? Math.min(hold.limit, running.length) : running.length;
     this.change({ hold: { limit, until }, holdMs: goesOn ? holdMs : Math.min(2 * holdMs, LONGEST_HOLD_MS) });
+  }
+
+  /** Whoever is there takes calls again before long. Each further bounce still makes the next hold longer. */
+  shorten(): void {
+    const { hold, holdMs } = this.state;
+    if (hold === null) return;
+    const until = Math.min(hold.until, this.now + Math.ceil(holdMs / ALIVE_SHARE));
+    this.change({ hold: { ...hold, until } });
+  }
+
+  /** A worker has done a call: a hold that stands is cut, and after one that is over the next is no longer than the first. */
+  goOnSooner(): void {
+    if (this.state.hold === null) this.change({ holdMs: FIRST_HOLD_MS });
+    else this.shorten();
   }
 
   lift(): void {

@@ -36,9 +36,9 @@ type Word =
   | { readonly say: 'enqueue'; readonly call: number; readonly ago: number; readonly resent: boolean }
   | { readonly say: 'repeat' | 'again' | 'withdraw'; readonly pick: number }
   | { readonly say: 'start' | 'stop'; readonly who: number; readonly slots: number; readonly life: number }
-  | { readonly say: 'end'; readonly pick: number; readonly how: DriveEnd }
+  | { readonly say: 'end'; readonly pick: number; readonly how: DriveEnd; readonly alive?: boolean }
   | { readonly say: 'bounce' | 'stale'; readonly pick: number }
-  | { readonly say: 'described'; readonly who: number }
+  | { readonly say: 'described'; readonly who: number; readonly alive: boolean }
   | { readonly say: 'renew' | 'drain' | 'tick' | 'lose' }
   | { readonly say: 'pass'; readonly ms: number };
 
@@ -67,9 +67,9 @@ const WORDS: fc.Arbitrary<Word> = fc.oneof(
       life: fc.nat(1),
     }),
   },
-  { weight: 5, arbitrary: fc.record({ say: fc.constant('end' as const), pick: nat, how: ENDS }) },
+  { weight: 5, arbitrary: fc.record({ say: fc.constant('end' as const), pick: nat, how: ENDS, alive: fc.boolean() }) },
   { weight: 2, arbitrary: fc.record({ say: fc.constantFrom('bounce' as const, 'stale' as const), pick: nat }) },
-  { weight: 1, arbitrary: fc.record({ say: fc.constant('described' as const), who: fc.nat(2) }) },
+  { weight: 1, arbitrary: fc.record({ say: fc.constant('described' as const), who: fc.nat(3), alive: fc.boolean() }) },
   {
     weight: 2,
     arbitrary: fc.record({
@@ -129,7 +129,10 @@ class World {
       }
       case 'end':
         if (running === undefined) return;
-        return this.tell({ type: 'ended', callId: running.callId, worker: 'w', takenAt: this.now, ...word.how });
+        return this.tell({
+          ...{ type: 'ended', callId: running.callId, worker: 'w', takenAt: this.now, alive: word.alive ?? false },
+          ...word.how,
+        });
       case 'bounce':
         if (running === undefined) return;
         if (running.attempts === 0) this.had.delete(nameOf(running));
@@ -138,7 +141,8 @@ class World {
         if (picked === undefined || this.state.running.some(({ callId }) => callId === picked.callId)) return;
         return this.tell({ type: 'ended', callId: picked.callId, worker: 'w', takenAt: this.now, end: 'settled' });
       case 'described':
-        return this.tell({ type: 'described', gone: [WORKERS[word.who] as string] });
+        // The one beside them all is of nobody: all are here.
+        return this.tell({ type: 'described', gone: WORKERS.slice(word.who, word.who + 1), alive: word.alive });
       case 'renew': {
         if (this.state.running.length > 0) return;
         const { state } = this;
@@ -191,6 +195,7 @@ class World {
     const before = this.state;
     const { state, effects } = stepQueue(before, event, this.now);
     this.state = state;
+    this.checkHold(event, before);
     for (const effect of effects) this.hear(effect, event, before);
     this.check();
   }
@@ -218,6 +223,15 @@ class World {
       expect(this.had.has(nameOf(report))).toBe(false);
     }
     this.reported.set(nameOf(report), known ?? report);
+  }
+
+  /** Whatever is known of the workers: nobody's place is counted twice, and only a bounce makes a hold, longer or narrower. */
+  private checkHold(event: QueueEvent, { hold: earlier }: QueueState): void {
+    const { hold, workers } = this.state;
+    expect(capacityOf(this.state)).toBeLessThanOrEqual(workers.reduce((sum, { slots }) => sum + slots, 0));
+    if (hold === null || event.type === 'bounced') return;
+    expect(earlier?.limit).toBe(hold.limit);
+    expect(earlier?.until).toBeGreaterThanOrEqual(hold.until);
   }
 
   private check(): void {

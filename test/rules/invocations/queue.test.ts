@@ -7,7 +7,8 @@
  * - a wait ends at its very millisecond; `no_handler` only where no worker ever was, else `capacity_exhausted`; at a full queue as well;
  * - a call that a worker may have had, also one of a queue that is lost or has forgotten it, is never reported as not dispatched;
  * - a request that has left is answered again as it was, a later request of a call is a new one, unless its chain has ended;
- * - capacity comes from the workers that are there: restarts, late goodbyes, holds after a bounce, and pruning;
+ * - capacity comes from the workers that are there: restarts, late goodbyes, holds after a bounce, and pruning; a sign of life makes a
+ *   hold shorter, and lets no more run meanwhile;
  * - a call that was withdrawn never goes out, whichever message comes first;
  * - what is handed over to a new run is what was there, and anything else is refused.
  */
@@ -24,6 +25,7 @@ import {
   nextWakeAt,
   openQueue,
   type DriveEnd,
+  type QueueEvent,
 } from '../../../src/rules/invocations/queue-state';
 import { T0, Told, callId, dispatched, outcomes, reports, request, worker } from './support';
 
@@ -374,6 +376,50 @@ describe('capacity', () => {
       queue.tell({ type: 'tick' }, until);
     }
     expect(lengths).toEqual([5_000, 10_000, 20_000, 40_000, LONGEST_HOLD_MS, LONGEST_HOLD_MS]);
+  });
+
+  it('holds for a tenth where all who are there were seen, and for as long as before where nobody could say', () => {
+    const holds = (seen: { readonly alive?: boolean }): readonly number[] => {
+      const queue = new Told();
+      queue.start('a', 1);
+      queue.enqueue(request(0, { waitMs: 10_000_000 }));
+      return Array.from({ length: 6 }, () => {
+        queue.tell({ type: 'bounced', callId: callId(0) });
+        expect(dispatched(queue.tell({ type: 'described', gone: [], ...seen }))).toEqual([]);
+        const until = nextWakeAt(queue.state) ?? 0;
+        const length = until - queue.now;
+        expect(dispatched(queue.tell({ type: 'tick' }, until - 1))).toEqual([]);
+        expect(dispatched(queue.tell({ type: 'tick' }, until))).toEqual([callId(0)]);
+        return length;
+      });
+    };
+    expect(holds({ alive: true })).toEqual([1_000, 2_000, 4_000, 6_000, 6_000, 6_000]);
+    const asBefore = [5_000, 10_000, 20_000, 40_000, LONGEST_HOLD_MS, LONGEST_HOLD_MS];
+    expect(holds({ alive: false })).toEqual(asBefore);
+    expect(holds({})).toEqual(asBefore);
+  });
+
+  it.each([
+    [{ end: 'settled' }, true, 1_000, 10_000, FIRST_HOLD_MS],
+    [{ end: 'again' }, true, 1_000, 10_000, FIRST_HOLD_MS],
+    [{ end: 'failed', code: 'expired' }, true, 1_000, 10_000, FIRST_HOLD_MS],
+    [{ end: 'settled' }, false, FIRST_HOLD_MS, 10_000, 10_000],
+    [{ end: 'lost', code: 'dispatch:lease_expired' }, true, FIRST_HOLD_MS, 10_000, 10_000],
+  ] as const)('holds on after a call that was done: %j, alive %j, for %d ms', (how, alive, length, next, after) => {
+    const queue = new Told();
+    queue.start('a', 2);
+    for (let index = 0; index < 4; index += 1) queue.enqueue(request(index, { waitMs: 1_000_000 }));
+    queue.tell({ type: 'bounced', callId: callId(1) });
+    queue.tell({ ...end(0, how), alive } as QueueEvent);
+    // One was running beside it when it came back: one may run, and no more until the hold is over.
+    expect([queue.running.length, queue.state.hold]).toEqual([1, { limit: 1, until: queue.now + length }]);
+    expect(queue.state.holdMs).toBe(next);
+    queue.tell({ type: 'tick' }, queue.state.hold?.until);
+    expect(queue.running).toHaveLength(2);
+    // Done once the hold is over, it is the end of the trouble.
+    const [first] = queue.running;
+    queue.tell({ ...end(Number(first?.split(':').at(-1)), how), alive } as QueueEvent);
+    expect(queue.state.holdMs).toBe(after);
   });
 
   it('asks who is there when a call was lost', () => {
