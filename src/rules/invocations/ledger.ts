@@ -36,7 +36,7 @@ export interface LedgerRow {
 /** What each code of ours means. It is said by the code, so no handler can put contents into a message. */
 const MESSAGES: Record<UnsentCode | UnknownCode, string> = {
   'dispatch:no_handler': 'no worker has ever registered for this version of the tool; start one',
-  'dispatch:capacity_exhausted': 'every worker of this tool stayed busy until the wait was over; call it later',
+  'dispatch:capacity_exhausted': 'its queue was full, or no worker of this tool took it in time; call it later',
   'dispatch:withdrawn': 'it was called off before a worker took it',
   'dispatch:indeterminate': 'nobody knows what became of it; a person must say',
   'dispatch:lease_expired': 'its worker gave no sign of life, and nobody knows what became of it; a person must say',
