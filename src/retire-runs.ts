@@ -10,6 +10,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { lineageFolder, Journal } from './activities/journal';
 import { runKind } from './activities/run-kind';
+import { isSession } from './activities/session-files';
 import { CheckpointJournal, fileStore } from './adapters/stores';
 import {
   JournalRetentionPolicy,
@@ -51,7 +52,8 @@ export async function planRetirement(root: string, runId: string, rule: Retentio
   const store = fileStore(root);
   const id = await new Journal(store).id();
   const kind = await runKind(store, runId);
-  if (kind === 'launch' || kind === 'verification') return { runId, state: 'without_chain', phase: null };
+  const hasNoChain = kind === 'launch' || kind === 'verification' || isSession(await store.list(runId));
+  if (hasNoChain) return { runId, state: 'without_chain', phase: null };
   if ((await new Journal(store).plan(runId)) === null) {
     throw new Refusal('unknown_run', `journal ${id} holds no such run`, runId);
   }

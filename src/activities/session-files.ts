@@ -20,9 +20,23 @@ import { Refusal } from '../rules/refusal';
 import { definitionFromBytes, definitionToText, type SessionDefinition } from '../rules/sessions/definition-record';
 import { roundFromBytes, roundName, roundToText, type RoundRecord } from '../rules/sessions/round-record';
 import type { Entries, Entry } from './entries';
+import type { Journal } from './journal';
 
 /** Events that are read at once. */
 const SIDE_BY_SIDE = 32;
+
+/** Whether a run is a session; `names` as `Store.list` gives them. */
+export function isSession(names: readonly string[]): boolean {
+  return names.some((name) => ['definition.json', 'events/', 'rounds/'].includes(name));
+}
+
+/** The name of the session that a run is. */
+export async function sessionOf({ entries }: Pick<Journal, 'entries'>, runId: string): Promise<string> {
+  const path = `${runId}/definition.json`;
+  const definition = await entries.read(path, definitionFromBytes);
+  if (definition !== null && sessionRunId(definition.session) === runId) return definition.session;
+  throw new Refusal('journal_invalid', 'does not say which session this is', path);
+}
 
 export class SessionFiles {
   private readonly folder: string;
@@ -101,6 +115,15 @@ export class SessionFiles {
     const outcome = await this.entries.settle(this.roundPath(record.turn, record.round), roundToText(record));
     if (outcome !== 'conflict') return { record, first: true };
     return { record: (await this.round(record.turn, record.round)) ?? record, first: false };
+  }
+
+  /** Every answer that is recorded, in order. */
+  async rounds(): Promise<readonly RoundRecord[]> {
+    const names = await this.entries.list(`${this.folder}/rounds`);
+    const records: RoundRecord[] = [];
+    for (const name of names)
+      records.push(await this.entries.mustRead(`${this.folder}/rounds/${name}`, roundFromBytes));
+    return records;
   }
 
   private roundPath(turn: number, round: number): string {

@@ -146,7 +146,7 @@ const SAYS: Record<Retirement['state'], string> = {
   young: 'too young',
   open: 'not over',
   aborted: 'aborted, which the contract never retires',
-  without_chain: 'launches or checks, which have no checkpoints to retire',
+  without_chain: 'launches, checks or sessions, which have no checkpoints to retire',
   invalid: 'not verified or not justified (see "countersign verify")',
 };
 

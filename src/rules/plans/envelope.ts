@@ -17,7 +17,7 @@ export interface Envelope {
 
 /** `runSalt` is the random secret of the run, at least 32 hex characters. */
 export function operationEnvelope(runSalt: string, actionId: string, toolId: string, operation: unknown): Envelope {
-  const salt = sha256Hex(`${runSalt}/operation/${actionId}`);
+  const salt = operationSalt(runSalt, actionId);
   const text = contentJson({ schema_version: OPERATION_ENVELOPE_SCHEMA_VERSION, salt, tool_id: toolId, operation });
   return { text, digest: sha256Digest(text) };
 }
@@ -32,13 +32,28 @@ function resultSalt(runSalt: string, idempotencyKey: string): string {
   return sha256Hex(`${runSalt}/result/${idempotencyKey}`);
 }
 
+function operationSalt(runSalt: string, actionId: string): string {
+  return sha256Hex(`${runSalt}/operation/${actionId}`);
+}
+
 /** Tells, by their salt, the results of these effects of a run from all others. Whatever else the bytes are, they are none. */
 export function resultsOf(runSalt: string, idempotencyKeys: Iterable<string>): (bytes: Uint8Array) => boolean {
-  const salts = new Set([...idempotencyKeys].map((key) => resultSalt(runSalt, key)));
+  const salts = [...idempotencyKeys].map((key) => resultSalt(runSalt, key));
+  return envelopesOf(RESULT_ENVELOPE_SCHEMA_VERSION, salts);
+}
+
+/** The same of the operations of these actions. */
+export function operationsOf(runSalt: string, actionIds: Iterable<string>): (bytes: Uint8Array) => boolean {
+  const salts = [...actionIds].map((actionId) => operationSalt(runSalt, actionId));
+  return envelopesOf(OPERATION_ENVELOPE_SCHEMA_VERSION, salts);
+}
+
+function envelopesOf(schemaVersion: string, salts: readonly string[]): (bytes: Uint8Array) => boolean {
+  const known = new Set(salts);
   return (bytes) => {
     try {
       const { schema_version: version, salt } = JSON.parse(new TextDecoder().decode(bytes)) as Record<string, unknown>;
-      return version === RESULT_ENVELOPE_SCHEMA_VERSION && typeof salt === 'string' && salts.has(salt);
+      return version === schemaVersion && typeof salt === 'string' && known.has(salt);
     } catch {
       return false;
     }
