@@ -71,7 +71,8 @@ export function entryFromLine(line: Uint8Array | string, header: ExportHeader): 
     // A lone half of a surrogate pair has no bytes of its own.
     const text = at.text('text', 'well-formed text', (found) => !/\p{Surrogate}/u.test(found));
     at.end();
-    if (store === 'contents' && !isContent(path, text)) at.refuse('is not what its path stands for', 'text');
+    if (store === 'contents' && !isContent(path, text, header.runId))
+      at.refuse('is not what its path stands for', 'text');
     return { store, path, text };
   });
 }
@@ -91,21 +92,32 @@ export function closingFromLine(line: Uint8Array | string): ExportClosing {
 
 const SEGMENT = /^[A-Za-z0-9._-]{1,200}$/;
 const LONGEST_PATH = 800;
-const CONTENT = /^(?:operations\/[0-9a-f]{64}|results\/[0-9a-f]{64}|recalled\/idem_[0-9a-f]{64})$/;
+/** Nonces and captures are used once in a whole journal. */
+const SHARED = /^(?:claims\/[0-9a-f]{64}|captures\/cap_[0-9a-f]{32})\.json$/;
+const CONTENT =
+  /^(?:(?:operations|results|values|configurations)\/[0-9a-f]{64}|recalled\/idem_[0-9a-f]{64}|launches\/cap_[0-9a-f]{32})$/;
+/** Of a document that is checked, or of the call that a launch is. */
+const OTHER_SALT = /^salts\/(?:doc_[0-9a-f]{64}|cap_[0-9a-f]{32})$/;
+const ANSWER_OF_A_CHECK = /^\.check-[0-9]{1,4}$/;
 
 const isPathOf: Readonly<Record<ExportStore, (path: string, runId: string) => boolean>> = {
   journal: (path, runId) => {
-    if (path === 'journal.json' || /^claims\/[0-9a-f]{64}\.json$/.test(path)) return true;
+    if (path === 'journal.json' || SHARED.test(path)) return true;
     const [first, ...rest] = path.split('/');
     const named = rest.every((segment) => SEGMENT.test(segment) && segment !== '.' && segment !== '..');
     return first === runId && rest.length > 0 && named && path.length <= LONGEST_PATH;
   },
-  contents: (path, runId) => path === `salts/${runId}` || CONTENT.test(path),
+  contents: (path, runId) => {
+    if (path === `salts/${runId}` || CONTENT.test(path) || OTHER_SALT.test(path)) return true;
+    const recalled = `recalled/${runId}`;
+    return path.startsWith(recalled) && ANSWER_OF_A_CHECK.test(path.slice(recalled.length));
+  },
 };
 
-/** Operations and results are named by their digest. */
-function isContent(path: string, text: string): boolean {
+/** Most are named by their digest; a call says which run it is. */
+function isContent(path: string, text: string, runId: string): boolean {
   const [folder, name] = path.split('/');
+  if (folder === 'launches') return text === runId;
   if (folder === 'salts') return /^[0-9a-f]{32,200}$/.test(text);
   return folder === 'recalled' ? isDigest(text) : sha256Hex(text) === name;
 }

@@ -5,7 +5,8 @@ import { storeView, verifyJournal } from '../verify';
 import { Refusal } from '../rules/refusal';
 import { acceptsJournal, compareRun, placeContents, placeJournalRecord, placeRun, type Placed } from './place-run';
 import type { ExportedRun } from './read-export';
-import { contentEntries, runIds } from './run-entries';
+import { exportedContents } from './run-contents';
+import { runIds } from './run-entries';
 
 export { openExport } from './open-export';
 export { readExport, type ByteSource, type ExportedRun } from './read-export';
@@ -17,7 +18,8 @@ export {
   type ImportedLifecycle,
   type ImportLifecycleOptions,
 } from './lifecycle-import';
-export { contentPaths, runIds } from './run-entries';
+export { contentPaths } from './run-contents';
+export { runIds } from './run-entries';
 export type { Placed, PlacedAs } from './place-run';
 
 /** Places an exported run, and its contents where both sides have them, under the journal id that it carries. */
@@ -27,9 +29,9 @@ export async function importRun(exported: ExportedRun, journal: Store, contents:
   const verified = await verifyJournal(storeView(exported.journal));
   refuseFindings(verified);
   await compareRun(exported.journal, journal, runId);
-  if (exported.store !== null && contents !== null) {
-    const paths = await contentEntries(exported.journal, exported.store, runId);
-    await placeContents(exported.store, contents, paths);
+  if (exported.store !== null) {
+    const paths = await exportedContents(exported.journal, exported.store, runId);
+    if (contents !== null) await placeContents(exported.store, contents, paths);
   }
   const placed = await placeRun(exported.journal, journal, runId);
   if (isNew) await placeJournalRecord(exported.journal, journal);

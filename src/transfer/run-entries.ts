@@ -2,7 +2,6 @@
  * Every entry of one run, as a journal held them at one moment. Invariant: nothing is left out that another entry of the answer
  * rests on, also while a driver writes: what came after the checkpoints that were listed first, and rests on later ones, stays out.
  */
-import { Journal } from '../activities/journal';
 import type { Store } from '../ports';
 import { LIFECYCLE_FOLDER } from '../activities/run-files';
 import { claimFromBytes } from '../rules/receipts/nonce-claim';
@@ -133,40 +132,3 @@ function claimedBy(bytes: Uint8Array): string | null {
     return null;
   }
 }
-
-/** What a run needs of a content store: its salt, its operations, and the results that its slots and its jobs name. */
-export async function contentEntries(journal: Store, contents: Store, runId: string): Promise<readonly string[]> {
-  const present: string[] = [];
-  const wanted = await contentPaths(journal, (path) => contents.read(path), runId);
-  for (const path of wanted) if ((await contents.read(path)) !== null) present.push(path);
-  return present;
-}
-
-/** Where the contents of a run stand, as far as they are there; in byte order. `read` answers null for what is not. */
-export async function contentPaths(
-  journal: Store,
-  read: (path: string) => Promise<Uint8Array | null>,
-  runId: string,
-): Promise<readonly string[]> {
-  const from = new Journal(journal);
-  const plan = await from.plan(runId);
-  const paths = new Set([`salts/${runId}`]);
-  for (const { operationDigest } of plan?.effects ?? []) paths.add(`operations/${hex(operationDigest)}`);
-  for (const key of await from.keysWithSlots(runId)) {
-    paths.add(`recalled/${key}`);
-    const recalled = await read(`recalled/${key}`);
-    if (recalled !== null) paths.add(`results/${hex(new TextDecoder().decode(recalled))}`);
-    for (const { end } of await from.slots(runId, key)) {
-      if (end?.resultDigest != null) paths.add(`results/${hex(end.resultDigest)}`);
-    }
-  }
-  for (const name of await journal.list(`${runId}/jobs`)) {
-    const files = from.job(runId, name.replace(/\/$/, ''));
-    const [order, outcome] = await Promise.all([files.order(), files.outcome()]);
-    if (order !== null) paths.add(`results/${hex(order.contextDigest)}`);
-    if (outcome?.outcome === 'submitted') paths.add(`results/${hex(outcome.submission)}`);
-  }
-  return [...paths].sort();
-}
-
-const hex = (digest: string): string => digest.slice(digest.indexOf(':') + 1);

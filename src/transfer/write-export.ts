@@ -14,7 +14,9 @@ import {
   type ExportHeader,
 } from '../rules/export-record';
 import { Refusal } from '../rules/refusal';
-import { contentEntries, runEntries } from './run-entries';
+import { ExportedStore } from './exported-store';
+import { contentEntries } from './run-contents';
+import { runEntries } from './run-entries';
 import { writeLines } from './write-lines';
 
 export interface Exported extends ExportClosing, ExportHeader {
@@ -53,7 +55,10 @@ async function* entriesOf(journal: Store, contents: Store | null, runId: string)
   const paths = [...(await runEntries(journal, runId)), 'journal.json'].sort();
   for (const path of paths) yield { store: 'journal', path, text: await textOf(journal, path) };
   if (contents === null) return;
-  for (const path of await contentEntries(journal, contents, runId)) {
+  // What a driver writes meanwhile leads to contents that the written entries know nothing of.
+  const written = new ExportedStore(({ offset }) => textOf(journal, paths[offset] ?? ''));
+  paths.forEach((path, offset) => written.add(path, { offset, length: 0 }));
+  for (const path of await contentEntries(written, contents, runId)) {
     yield { store: 'contents', path, text: await textOf(contents, path) };
   }
 }

@@ -38,12 +38,16 @@ export class LaunchBench {
   ) {}
 
   /** A launch of its own; several may share a journal. */
-  static async make(id = 'one', store = new MemoryStore()): Promise<LaunchBench> {
+  static async make(
+    id = 'one',
+    store = new MemoryStore(),
+    context: (kept: MemoryStore) => unknown = () => ({ prompt: 'x' }),
+  ): Promise<LaunchBench> {
     const bench = new LaunchBench(id, store);
     bench.store.put('journal.json', new TextEncoder().encode(journalToText('0'.repeat(32))));
     const staged = await stageLaunch(bench.engine, 'author', {
       ...{ origin: 'test', id, provider: 'p', model: 'm', cost_ceiling: 5, content_boundary: 'whole_context' },
-      context: { prompt: 'x' },
+      context: await context(bench.kept),
     });
     bench.record = staged.order;
     const { role: _role, parent: _parent, origin: _origin, ...fixed } = orderFromRecord(staged.order);

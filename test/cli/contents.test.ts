@@ -13,7 +13,7 @@ import { describe, expect, it } from 'vitest';
 import { contentKeysFromFile, encryptedContents, fileStore } from '../../src/adapters/stores';
 import { runCli } from '../../src/cli/program';
 import { eraseContents } from '../../src/erase-contents';
-import { contentEntries } from '../../src/transfer/run-entries';
+import { contentEntries } from '../../src/transfer/run-contents';
 import { draftFromJson, planFromDraft } from '../../src/rules/plans/draft';
 import { verify } from '../../src/verify';
 import { writeFiles } from '../verify/sample-journal';

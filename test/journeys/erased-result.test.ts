@@ -12,7 +12,7 @@ import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { fileStore } from '../../src/adapters/stores';
 import { eraseContents } from '../../src/erase-contents';
-import { contentPaths } from '../../src/transfer/run-entries';
+import { contentPaths } from '../../src/transfer';
 import { verify } from '../../src/verify';
 import { cli } from '../cli/support';
 import { temporalAddress } from '../support/temporal';
