@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { runKind } from '../activities/run-kind';
+import { isSession } from '../activities/session-files';
 import type { Store } from '../ports';
 import {
   MAX_EXPORT_ENTRIES,
@@ -73,7 +74,9 @@ class Reading {
     const header = this.must();
     if (closed === null) throw new Refusal('invalid_record', 'has no closing line; the file is cut off', 'export');
     const { journal, contents } = stores;
-    if (!journal.holds('journal.json') || (await runKind(journal, header.runId)) === null) {
+    const { runId } = header;
+    const isThere = (await runKind(journal, runId)) !== null || isSession(await journal.list(runId));
+    if (!journal.holds('journal.json') || !isThere) {
       throw new Refusal('invalid_record', 'lacks journal.json or its run', 'export');
     }
     return { ...header, digest: closed, entries, journal, store: header.contents ? contents : null };

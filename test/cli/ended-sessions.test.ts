@@ -6,6 +6,8 @@
  *   in it is left, also of a call that was never sent, and asking again changes nothing;
  * - forced, that holds of one that is not over, too, whose last call nobody has driven yet;
  * - another session keeps all of its contents, and not one entry of the journal changes, so it verifies strictly as before;
+ * - it is exported, as are the runs of its calls, each into a file that verifies strictly; placed together they are byte for byte that part of
+ *   the journal, and verify strictly;
  * - `journal retire` counts it among what has no checkpoints, in words, and leaves it alone.
  */
 import { readFileSync, readdirSync } from 'node:fs';
@@ -36,7 +38,7 @@ function filesOf(folder: string): ReadonlyMap<string, string> {
 const holding = (folder: string, text: string): readonly string[] =>
   [...filesOf(folder)].filter(([, content]) => content.includes(text)).map(([name]) => name);
 
-test('a session is erased and cannot be retired', async () => {
+test('a session is erased, exported, and cannot be retired', async () => {
   process.env['TEMPORAL_ADDRESS'] = temporalAddress();
   const [journal, contents] = [`${rig.folder}/journal`, `${rig.folder}/contents`];
   const inputSchema = z.object({ note: z.string() });
@@ -103,6 +105,25 @@ test('a session is erased and cannot be retired', async () => {
   expect((await cli('verify', journal, '--strict')).code).toBe(0);
   expect(answerOf(await erase())).toMatchObject({ ok: true });
   expect(holding(contents, 'neighbour')).toEqual(kept);
+
+  const [out, elsewhere] = [path.join(rig.folder, 'exported'), path.join(rig.folder, 'elsewhere')];
+  expect((await cli('export', journal, runId, '-o', out, '--contents', contents)).code).toBe(2);
+  const log = [...before].filter(([name]) => name.startsWith(`${runId}/events/`));
+  const events = log.map(([, text]) => JSON.parse(text) as { type: string; body: { run_id?: string } });
+  const calls = events.flatMap(({ type, body }) => (type === 'tool.requested' ? [body.run_id ?? ''] : []));
+  expect(calls).toEqual([expect.stringMatching(/^run_/), waiting[0]]);
+  const exported = [runId, ...calls];
+  for (const [index, one] of exported.entries()) {
+    expect(answerOf(await cli('export', journal, one, '-o', `${out}-${index}`, '--json'))).toMatchObject({ ok: true });
+    expect((await cli('verify', `${out}-${index}`, '--strict')).code).toBe(0);
+    expect((await cli('journal', 'init', elsewhere, '--from', `${out}-${index}`)).code).toBe(0);
+  }
+  expect(await cli('verify', elsewhere, '--strict')).toMatchObject({
+    code: 0,
+    out: expect.stringContaining(sessions[0].session) as string,
+  });
+  const own = [...before].filter(([name]) => name === 'journal.json' || exported.includes(name.split('/')[0] ?? ''));
+  expect(filesOf(elsewhere)).toEqual(new Map(own));
 
   const retired = answerOf(
     await cli('journal', 'retire', runId, '--journal', journal, '--minimum-age', '1d', '--json'),

@@ -5,6 +5,7 @@
 import { rm } from 'node:fs/promises';
 import { Journal } from '../../activities/journal';
 import { runKind } from '../../activities/run-kind';
+import { isSession } from '../../activities/session-files';
 import { Refusal } from '../../rules/refusal';
 import { exportRun, openExport } from '../../transfer';
 import { storeView, verifyJournal, type VerifyReport } from '../../verify';
@@ -42,7 +43,12 @@ async function exportIt(_context: Context, folder: string, run: string, options:
   const store = journalStore({ journal: folder });
   const journal = new Journal(store);
   const journalId = await journal.id();
-  if ((await runKind(store, runId)) === null) {
+  const session = isSession(await store.list(runId));
+  if (session && options.contents !== undefined) {
+    const reason = 'a session is exported without contents; those of its calls go along with the runs of the calls';
+    throw new CliError('invalid_argument', reason, 'contents');
+  }
+  if (!session && (await runKind(store, runId)) === null) {
     throw new Refusal('unknown_run', `journal ${journalId} holds no such run`, runId);
   }
   const plan = await journal.plan(runId);
@@ -67,13 +73,18 @@ async function exportIt(_context: Context, folder: string, run: string, options:
   }
   const head = report.runs[0]?.lineages.at(-1)?.head ?? null;
   const jobs = report.runs[0]?.jobs ?? 0;
-  const launches = plan === null ? counted(jobs, 'launch', 'launches') : 'no checkpoint yet';
+  const events = report.runs[0]?.events ?? 0;
+  const launches = session
+    ? counted(events, 'event')
+    : plan === null
+      ? counted(jobs, 'launch', 'launches')
+      : 'no checkpoint yet';
   const lines = [
     `run ${runId} of journal ${journalId}: ${counted(written.entries, 'entry', 'entries')} in ${out}, verified`,
     head === null ? launches : `head ${head.sequence} ${head.digest}`,
     contents === null ? 'without contents' : withContents(missing),
   ];
-  return { data: { ...written, head, jobs, missingOperations: missing, out }, lines };
+  return { data: { ...written, head, jobs, events, missingOperations: missing, out }, lines };
 }
 
 function withContents(missing: number): string {
