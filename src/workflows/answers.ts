@@ -107,6 +107,11 @@ export class Answers {
     return !this.kept.has(receipt);
   }
 
+  /** Something was answered here of which no drive has told what became of it. */
+  get arePending(): boolean {
+    return this.kept.size > 0;
+  }
+
   wasOffered(receipt: string): boolean {
     return this.offered.has(receipt);
   }

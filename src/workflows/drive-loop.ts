@@ -2,12 +2,12 @@
  * How a workflow carries a plan: drive, wait, park, follow, until it is closed. Invariant: an execution that did not come
  * back is unknown, never a failure of the plan; the next one takes the turn anew. Waits are durable timers.
  */
-import { TimeoutFailure, TimeoutType } from '@temporalio/common';
 import {
   ActivityFailure,
   CancellationScope,
   condition,
   isCancellation,
+  patched,
   proxyActivities,
   type ActivityOptions,
 } from '@temporalio/workflow';
@@ -23,7 +23,7 @@ import { Refusal } from '../rules/refusal';
 import { Answers, type CarriedAnswers } from './answers';
 import type { ChainKeeper } from './chain-keeper';
 import type { ParkedSince, PlanState, PlanStatus } from './messages';
-import { Outage } from './outage';
+import { Outage, isUntaken } from './outage';
 import { isLookedAt, Parking } from './parking';
 import { CARRIER, type Host } from './story';
 import { sleepUnless } from './timer';
@@ -50,6 +50,7 @@ const LONGEST_WATCH_MS = 10 * 60_000;
 const MOST_FAILURES = 6;
 /** Another driver that shows nothing new for this long is asked no more: we take over. Doubles each time. */
 const FOLLOW_PATIENCE_MS = 10 * 60_000;
+const ANSWERS_TAKE_THE_TURN = 'countersign_answers_take_the_turn';
 
 export class DriveLoop {
   state: PlanState = 'driving';
@@ -76,7 +77,7 @@ export class DriveLoop {
   private failures = 0;
   private followed = 0;
   private patienceMs = FOLLOW_PATIENCE_MS;
-  private cancelPauseMs = 1_000;
+  private claimPauseMs = 1_000;
   /** What the memo says; null while there is none. */
   private memo: PlanState | null = null;
   private readonly outage = new Outage();
@@ -272,17 +273,24 @@ export class DriveLoop {
       if (this.onlyFollows && !this.cancelling) return { end: 'handed_over' };
       this.reclaim = true;
       this.enter('driving', null, null);
-      if (!this.cancelling) return null;
-      // Two drivers that both cancel must not take the turn from each other for ever: each gives the other twice as long.
-      const ms = this.cancelPauseMs;
-      this.cancelPauseMs *= 2;
-      return this.pause('cancelling', null, null, ms);
+      return this.cancelling ? this.pause('cancelling', null, null, this.nextClaimMs()) : null;
     }
-    const ms = Math.min(Math.max(1_000, this.followed), this.onlyFollows ? LONGEST_WATCH_MS : LONGEST_PAUSE_MS / 2);
     const message = 'another driver has taken over this run; this workflow follows the journal';
+    // Only a driver can keep what people have answered, and the other one, which may be gone, has not heard of it.
+    const claims = this.answers.arePending && patched(ANSWERS_TAKE_THE_TURN);
+    this.reclaim ||= claims;
+    const longest = this.onlyFollows ? LONGEST_WATCH_MS : LONGEST_PAUSE_MS / 2;
+    const ms = claims ? this.nextClaimMs() : Math.min(Math.max(1_000, this.followed), longest);
     const end = await this.pause('following', 'another_driver', message, ms, (waited) => (this.followed += waited));
     if (this.reclaim) this.enter('driving', null, null);
     return end;
+  }
+
+  /** Two drivers that both want the turn must not take it from each other for ever: each gives the other twice as long. */
+  private nextClaimMs(): number {
+    const ms = this.claimPauseMs;
+    this.claimPauseMs = Math.min(2 * ms, FOLLOW_PATIENCE_MS);
+    return ms;
   }
 
   private async park(reason: NonNullable<PlanStatus['reason']>, message: string): Promise<LoopEnd | null> {
@@ -336,9 +344,4 @@ export class DriveLoop {
     this.resumesAt = resumesAt ?? null;
     this.host.tell(this.status());
   }
-}
-
-function isUntaken(fault: unknown): boolean {
-  const { cause } = fault as { readonly cause?: unknown };
-  return cause instanceof TimeoutFailure && cause.timeoutType === TimeoutType.SCHEDULE_TO_START;
 }

@@ -2,6 +2,7 @@
  * Drives that keep failing, as they do while a journal or content store cannot be had. Invariant: a list of executions shows it from
  * the second failure on until the plan rests for another reason; a history without an outage has no mark of it.
  */
+import { TimeoutFailure, TimeoutType } from '@temporalio/common';
 import { ActivityFailure, ApplicationFailure, log, patched } from '@temporalio/workflow';
 import { measure } from './measure';
 
@@ -36,4 +37,10 @@ export class Outage {
     this.memo = over ? null : 'told';
     return over || untold;
   }
+}
+
+/** No worker took the execution in its time. */
+export function isUntaken(fault: unknown): boolean {
+  const { cause } = fault as { readonly cause?: unknown };
+  return cause instanceof TimeoutFailure && cause.timeoutType === TimeoutType.SCHEDULE_TO_START;
 }

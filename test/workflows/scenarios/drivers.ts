@@ -2,20 +2,23 @@
 import { readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from 'vitest';
-import { initJournal } from '../../../src';
+import { initJournal, type CountersignPluginOptions } from '../../../src';
 import { PlanClient } from '../../../src/client';
 import type { Rig, RigWorker } from '../../support/rig';
 import { connectTemporal } from '../../support/temporal';
 import { parkedFor, states, type Scenarios } from './support';
 
 /** A second namespace with a worker on the same journal, content store and sinks. */
-async function secondCluster(rig: Rig): Promise<{ plans: PlanClient; worker: RigWorker }> {
+export async function secondCluster(
+  rig: Rig,
+  plugin: Partial<CountersignPluginOptions> = {},
+): Promise<{ plans: PlanClient; worker: RigWorker }> {
   const other = await connectTemporal({ ownNamespace: true });
   const client = rig.newClient({ connection: other.client.connection, namespace: other.namespace });
   const plans = new PlanClient({ client, contents: rig.contents, taskQueue: rig.taskQueue });
   const effects = rig.definitions(PATIENT);
   const { nativeConnection: connection, namespace } = other;
-  const worker = await rig.worker({ connection, namespace, plugin: { effects } });
+  const worker = await rig.worker({ connection, namespace, plugin: { effects, ...plugin } });
   rig.atEnd(() => other.close());
   return { plans, worker };
 }

@@ -2,7 +2,7 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { expect } from 'vitest';
 import type { ApprovalRule, CountersignPluginOptions } from '../../../src';
-import type { PlanHandle, Question } from '../../../src/client';
+import type { GovernedPlan, PlanHandle, Question } from '../../../src/client';
 import { effectRecords } from '../../../src/rules/plans/plan';
 import { Refusal } from '../../../src/rules/refusal';
 import { storeView, verifyJournal } from '../../../src/verify';
@@ -16,6 +16,7 @@ import {
   resolutionOf,
 } from '../../support/reviewers';
 import { details, failureOf, memoOf, type Rig, type RigEffect } from '../../support/rig';
+import { secondCluster } from './drivers';
 import { parkedFor, states, type Scenarios } from './support';
 
 const WANTED = { mode: 'lookup', approval_required: true } as const;
@@ -25,12 +26,13 @@ async function asking(
   rig: Rig,
   rule: ApprovalRule,
   effects: readonly RigEffect[] = [WANTED],
-): Promise<{ reviewers: TestReviewers; handle: PlanHandle; asked: Question }> {
+): Promise<{ reviewers: TestReviewers; plan: GovernedPlan; handle: PlanHandle; asked: Question }> {
   const reviewers = new TestReviewers();
   await rig.worker({ plugin: { reviewers, policy: () => rule } });
-  const handle = await rig.start(effects);
+  const plan = await rig.prepare(effects);
+  const handle = await rig.plans.start(plan);
   await rig.until(handle, parkedFor('approval_missing'));
-  return { reviewers, handle, asked: await questionOf(handle) };
+  return { reviewers, plan, handle, asked: await questionOf(handle) };
 }
 
 async function questionOf(handle: PlanHandle): Promise<Question> {
@@ -108,6 +110,18 @@ export const PEOPLE: Scenarios = {
     await rig.until(handle, parkedFor('approval_missing'));
     await handle.approve(approvalOf(asked, 'cleo'));
     expect(await handle.result()).toMatchObject({ status: 'completed' });
+  },
+
+  'an answer is not left with a driver that was overtaken by one that is gone': async (rig) => {
+    const { reviewers, plan, handle, asked } = await asking(rig, { approvals: 1 });
+    const second = await secondCluster(rig, { reviewers, policy: () => ({ approvals: 1 }) });
+    const other = await second.plans.start(plan);
+    await rig.until(other, parkedFor('approval_missing'));
+    await second.worker.stop();
+    await handle.approve(approvalOf(asked, 'ann'));
+    expect(await handle.result()).toMatchObject({ status: 'completed' });
+    expect(rig.sinks.counts()).toMatchObject({ writes: 1, received: 1 });
+    await justified(rig);
   },
 
   'who asked for the plan does not approve it': async (rig) => {
