@@ -48,6 +48,11 @@ export interface PlanLook {
   readonly said: readonly Said[];
 }
 
+/** Nobody has told this inbox how the plan stands, and the journal does not know it closed: who was told before knows better. */
+export function isUntold({ silent, status, written }: PlanLook): boolean {
+  return silent && status === null && written?.phase !== 'completed' && written?.phase !== 'aborted';
+}
+
 /** Null of a run that nobody knows. `before` is what was seen last. */
 export async function lookAt(
   service: Service,

@@ -81,8 +81,13 @@ function exchange(fresh: Document): void {
     const now = part.id === '' ? null : fresh.getElementById(part.id);
     if (now === null) continue;
     if (part.dataset['part'] === 'rows') exchangeRows(part, now);
-    else if (served.get(part) !== now.outerHTML) replace(part, now);
+    else if (served.get(part) !== now.outerHTML && !knowsLess(now, part)) replace(part, now);
   }
+}
+
+/** An inbox that was started anew has to be told first what the one before it was told. */
+function knowsLess(now: HTMLElement, shown: HTMLElement): boolean {
+  return now.dataset['untold'] !== undefined && shown.dataset['untold'] === undefined;
 }
 
 /** A row keeps its place among the others by its id; one that has not changed, and stands where it should, is not touched. */

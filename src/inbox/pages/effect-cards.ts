@@ -2,7 +2,7 @@
  * The effects of a plan, one card each. Invariant: a content stands beside the digest that the plan has of it, with all that the digest
  * covers, so that the browser can say whether it is what the plan is about.
  */
-import type { PlanLook } from '../plan-look';
+import { isUntold, type PlanLook } from '../plan-look';
 import { effectRecords } from '../../rules/plans/plan';
 import { argumentsTable } from './arguments-table';
 import { html, type Html } from './template';
@@ -23,7 +23,7 @@ export function effectCards(look: PlanLook, contents: ShownContents): Html {
       const content = contents.state === 'shown' ? contents.contents[ordinal] : undefined;
       return html`<li class="card">
         <h3>${effect.toolId}</h3>
-        <div id="effect-${ordinal}" data-part>${stateOf(look, ordinal)}</div>
+        <div id="effect-${ordinal}" data-part ${isUntold(look) ? html`data-untold` : ''}>${stateOf(look, ordinal)}</div>
         ${contents.state !== 'shown' || content === undefined || 'missing' in content ? '' : argumentsTable(contents.schema, content.operation, ordinal)}
         ${content === undefined ? '' : contentOf(content, ordinal, effect)}
         <details>

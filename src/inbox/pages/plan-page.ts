@@ -4,7 +4,7 @@
  */
 import type { Question } from '../../client';
 import { isParkReason } from '../../cli/follow';
-import type { PlanLook, Said } from '../plan-look';
+import { isUntold, type PlanLook, type Said } from '../plan-look';
 import type { Seen } from '../live';
 import { answerSection } from './answer-section';
 import { effectCards, type ShownContents } from './effect-cards';
@@ -25,7 +25,7 @@ export function planPage(seen: Seen<PlanLook>, viewer: Viewer, contents: ShownCo
       <section id="state" data-part aria-label="State">${stateOf(seen)}</section>
       <section aria-labelledby="asked-title">
         <h2 id="asked-title">What is asked</h2>
-        <div id="asked" data-part>${askedOf(look)}</div>
+        <div id="asked" data-part ${isUntold(look) ? html`data-untold` : ''}>${askedOf(look)}</div>
       </section>
       <section aria-labelledby="effects-title">
         <h2 id="effects-title">${plan.effects.length === 1 ? 'Its effect' : `Its ${plan.effects.length} effects`}</h2>
