@@ -4,7 +4,9 @@
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { temporalAddress } from '../support/temporal';
 
 export interface Block {
@@ -23,9 +25,11 @@ export class Shells {
   /** What all programs wrote to their standard error; shown when one fails. */
   private complaints = '';
   private readonly running = new Set<ChildProcess>();
+  /** `npx` writes into its cache, and two of them at once get into each other's way there. */
+  private readonly npxCache = mkdtempSync(path.join(tmpdir(), 'countersign-npx-'));
 
   constructor(env: NodeJS.ProcessEnv) {
-    this.env = { ...process.env, TEMPORAL_ADDRESS: temporalAddress(), ...env };
+    this.env = { ...process.env, TEMPORAL_ADDRESS: temporalAddress(), npm_config_cache: this.npxCache, ...env };
   }
 
   /** Runs lines to their end and answers what they print. */
@@ -55,11 +59,12 @@ export class Shells {
 
   async end(): Promise<void> {
     await Promise.all([...this.running].map((child) => this.kill(child)));
+    rmSync(this.npxCache, { recursive: true, force: true });
   }
 
   private spawn(line: string): ChildProcess {
-    // In a group of its own: `npx` starts the program as a child, and both are to go.
-    const child = spawn('/bin/bash', ['-ec', line], {
+    // In a group of its own: `npx` starts the program as a child, and both are to go. A program that fails in front of a pipe fails.
+    const child = spawn('/bin/bash', ['-e', '-o', 'pipefail', '-c', line], {
       env: this.env,
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -5,7 +5,7 @@
 import { DRIVE_ACTIVITY } from '../../../src/activities/contract';
 import type { HistoryJson } from '../../../src/testing/history-json';
 import type { Child } from '../../../scripts/kill-matrix/child';
-import type { Enqueue } from '../../../src/workflows/queue-messages';
+import type { Enqueue, QueueStatus } from '../../../src/workflows/queue-messages';
 import type { CallEnd } from './caller-workflows';
 import type { QueueStand } from './stand';
 
@@ -81,7 +81,7 @@ export async function storm(stand: QueueStand, tool: string, size: StormSize): P
   settled.all = true;
   const seconds = (performance.now() - began) / 1_000;
   await killing;
-  const status = await stand.status(tool);
+  const status = await settledStatus(stand, tool);
   const histories = await stand.histories(stand.queue(tool).workflowId);
   await Promise.all([...workers, workflows].map((child) => child.kill()));
   const begun = stand.executions(tool);
@@ -94,6 +94,15 @@ export async function storm(stand: QueueStand, tool: string, size: StormSize): P
     left: { waiting: status.waiting.length, running: status.running.length },
     unknown: ends.filter((end) => end.status === 'unknown').length,
   };
+}
+
+/** Sessions hear of an end from the worker itself, the queue once the execution is over: at the latest when a lease has run out. */
+async function settledStatus(stand: QueueStand, tool: string): Promise<QueueStatus> {
+  for (let left = 300; ; left -= 1) {
+    const status = await stand.status(tool);
+    if ((status.waiting.length === 0 && status.running.length === 0) || left === 0) return status;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
 }
 
 /** A call whose execution never ended was cut off by its worker's death, and holds a place until then only. */
