@@ -63,8 +63,8 @@ export class Shells {
   }
 
   private spawn(line: string): ChildProcess {
-    // In a group of its own: `npx` starts the program as a child, and both are to go. A program that fails in front of a pipe fails.
-    const child = spawn('/bin/bash', ['-e', '-o', 'pipefail', '-c', line], {
+    // In a group of its own: `npx` starts the program as a child, and both are to go.
+    const child = spawn('/bin/bash', ['-ec', line], {
       env: this.env,
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe'],
