@@ -6,11 +6,12 @@ import { Journal } from './activities/journal';
 import { runKind } from './activities/run-kind';
 import { isSession } from './activities/session-files';
 import { erasePlan, refuseOpen } from './erase-plan';
-import { eraseRun, readable, resultPath } from './erase-run';
+import { eraseRun, resultPath } from './erase-run';
 import { eraseSession } from './erase-session';
 import type { ContentStore, Store } from './ports';
 import { resultsOf } from './rules/plans/envelope';
 import { Refusal } from './rules/refusal';
+import { readable } from './transfer';
 
 export interface EraseOptions {
   /** Also erase the contents of a run that is not over: it then stops as `content_missing`, and cannot go on. @default false */

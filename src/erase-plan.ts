@@ -4,12 +4,11 @@
  */
 import { schemaPath } from './activities/contents';
 import { Journal, lineageFolder } from './activities/journal';
-import { readable } from './erase-run';
 import type { ContentStore, Store } from './ports';
 import { resultsOf } from './rules/plans/envelope';
 import { isTerminalPhase } from './rules/recovery';
 import { Refusal } from './rules/refusal';
-import { contentPaths } from './transfer';
+import { contentPaths, readable } from './transfer';
 
 /**
  * The salt goes as soon as nothing is found by it alone: from then on nothing of the run can be made again. What leads to other

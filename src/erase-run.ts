@@ -5,21 +5,12 @@
 import { Journal } from './activities/journal';
 import { readRuns } from './activities/read-runs';
 import { answerKey, documentScope } from './activities/run-contents';
-import { type ContentStore, StoreError, type Store } from './ports';
+import type { ContentStore, Store } from './ports';
 import { Refusal } from './rules/refusal';
 import type { RunBook } from './rules/verification/run-book';
+import { ownOf, readable, sharedBy } from './transfer';
 
 export const resultPath = (digest: string): string => `results/${digest.slice(digest.indexOf(':') + 1)}`;
-
-/** Where contents stand can be read elsewhere, too: what does not open any more is erased all the same. */
-export async function readable(contents: Store, path: string): Promise<Uint8Array | null> {
-  try {
-    return await contents.read(path);
-  } catch (fault) {
-    if (fault instanceof StoreError && fault.code === 'store_unsafe_entry') return null;
-    throw fault;
-  }
-}
 
 /** Answers the paths, in the order in which they went: what leads to others goes last. */
 export async function eraseRun(
@@ -57,18 +48,4 @@ export async function eraseRun(
 /** Not erased: it has its salt, or has not come to need one. */
 async function isKept(contents: Store, { runId, records }: RunBook): Promise<boolean> {
   return records.length === 1 || (await readable(contents, `salts/${runId}`)) !== null;
-}
-
-/** Under the salt of the document: what was captured, asked and protected. */
-function sharedBy({ must: { run }, affirmations }: RunBook): readonly string[] {
-  const asked = [{ snapshot: run.snapshot, ...run.input }, ...affirmations];
-  return asked.flatMap(({ snapshot, goalDigest, protectedIntentDigest }) => [
-    ...[snapshot.contentDigest, snapshot.targetDigest, goalDigest],
-    ...(protectedIntentDigest === null ? [] : [protectedIntentDigest]),
-  ]);
-}
-
-/** Under the salt of the run: what its workers were shown, and what they said. */
-function ownOf({ jobs, outputs }: RunBook): readonly string[] {
-  return [...[...jobs.values()].map(({ contextDigest }) => contextDigest), ...outputs.values()];
 }

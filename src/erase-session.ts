@@ -8,12 +8,13 @@ import { Journal } from './activities/journal';
 import { sessionOf, type SessionFiles } from './activities/session-files';
 import { SessionShelf } from './activities/session-shelf';
 import { erasePlan, refuseOpen } from './erase-plan';
-import { readable, resultPath } from './erase-run';
+import { resultPath } from './erase-run';
 import type { ContentStore, Store } from './ports';
 import { callIdOf, callRunId, queueNameOf } from './rules/invocations/names';
 import { operationsOf } from './rules/plans/envelope';
 import { deriveActionId } from './rules/plans/identity';
 import { Refusal } from './rules/refusal';
+import { readable } from './transfer';
 
 /** A call that the model has asked for, of a tool that the agent has. */
 interface CallOfSession {

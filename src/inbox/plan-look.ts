@@ -9,7 +9,7 @@ import type { Service } from '../cli/service';
 import type { PlanHandle, PlanStatus, Question } from '../client';
 import { Journal } from '../activities/journal';
 import { StoreError, type Store } from '../ports';
-import { RecoveryError } from '../rules/recovery';
+import { RecoveryError, isTerminalPhase } from '../rules/recovery';
 import { Refusal } from '../rules/refusal';
 import { callOfPlan, type CallOfPlan } from '../rules/invocations/call-of-plan';
 import { carriedPlan, type CarriedPlan } from '../plan-of-execution';
@@ -50,7 +50,8 @@ export interface PlanLook {
 
 /** Nobody has told this inbox how the plan stands, and the journal does not know it closed: who was told before knows better. */
 export function isUntold({ silent, status, written }: PlanLook): boolean {
-  return silent && status === null && written?.phase !== 'completed' && written?.phase !== 'aborted';
+  const phase = written?.phase ?? null;
+  return silent && status === null && (phase === null || !isTerminalPhase(phase));
 }
 
 /** Null of a run that nobody knows. `before` is what was seen last. */

@@ -18,7 +18,7 @@ export {
   type ImportedLifecycle,
   type ImportLifecycleOptions,
 } from './lifecycle-import';
-export { contentPaths } from './run-contents';
+export { contentPaths, ownOf, readable, sharedBy } from './run-contents';
 export { runIds } from './run-entries';
 export type { Placed, PlacedAs } from './place-run';
 

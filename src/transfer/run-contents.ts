@@ -93,19 +93,28 @@ async function ofJobs(journal: Store, runId: string): Promise<readonly string[]>
 }
 
 /** What was captured, asked and protected, how its checks are configured, and what those in the worker said. */
-async function ofRun({ runId, must, jobs, outputs, affirmations }: RunBook, read: Read): Promise<readonly string[]> {
-  const { snapshot, input, plan } = must.run;
-  const asked = [{ snapshot, ...input }, ...affirmations].flatMap((one) => [
-    ...[one.snapshot.contentDigest, one.snapshot.targetDigest, one.goalDigest],
-    ...(one.protectedIntentDigest === null ? [] : [one.protectedIntentDigest]),
-  ]);
-  const shown = [...jobs.values()].map(({ contextDigest }) => contextDigest);
-  const paths = [...asked, ...shown, ...outputs.values()].flatMap(eitherOf);
+async function ofRun(book: RunBook, read: Read): Promise<readonly string[]> {
+  const { snapshot, plan } = book.must.run;
+  const paths = [...sharedBy(book), ...ownOf(book)].flatMap(eitherOf);
   paths.push(`salts/${documentScope(snapshot.selector.source)}`);
   for (const [place, { configurationSha256 }] of plan.checks.entries()) {
-    paths.push(`configurations/${hex(configurationSha256)}`, ...(await recalled(read, answerKey(runId, place))));
+    paths.push(`configurations/${hex(configurationSha256)}`, ...(await recalled(read, answerKey(book.runId, place))));
   }
   return paths;
+}
+
+/** Under the salt of the document: what was captured, asked and protected. */
+export function sharedBy({ must: { run }, affirmations }: RunBook): readonly string[] {
+  const asked = [{ snapshot: run.snapshot, ...run.input }, ...affirmations];
+  return asked.flatMap(({ snapshot, goalDigest, protectedIntentDigest }) => [
+    ...[snapshot.contentDigest, snapshot.targetDigest, goalDigest],
+    ...(protectedIntentDigest === null ? [] : [protectedIntentDigest]),
+  ]);
+}
+
+/** Under the salt of the run: what its workers were shown, and what they said. */
+export function ownOf({ jobs, outputs }: RunBook): readonly string[] {
+  return [...[...jobs.values()].map(({ contextDigest }) => contextDigest), ...outputs.values()];
 }
 
 async function jobsOf(journal: Store, runId: string): Promise<readonly string[]> {
@@ -133,8 +142,8 @@ async function callsOf(contents: Store, runId: string): Promise<readonly string[
   return calls;
 }
 
-/** What cannot be opened any more may be of any run. */
-async function readable(contents: Store, path: string): Promise<Uint8Array | null> {
+/** Null also of what does not open any more: it may be of any run. */
+export async function readable(contents: Store, path: string): Promise<Uint8Array | null> {
   try {
     return await contents.read(path);
   } catch (fault) {
