@@ -1,7 +1,10 @@
 /**
  * What a tool's queue and its callers ask of activities. Invariant: wire types only, and no content.
  */
+import type { AllowedWorkers } from '../rules/invocations/allowed-workers';
 import type { DriveResult } from './contract';
+
+export type { AllowedWorkers };
 
 /** The activity that hands a message to the queue of a tool; see `queue-messages`. */
 export const TELL_ACTIVITY = 'countersign.tell';
@@ -19,13 +22,6 @@ export const EVER_REGISTERED_ACTIVITY = 'countersign.ever_registered';
 
 /** Type of the failure of a `drive` that came to a worker which may not send the call: nothing of it was begun. */
 export const WORKER_NOT_ALLOWED = 'worker_not_allowed';
-
-/** Which workers of a tool may send. Both lists, where given, must hold the worker. */
-export interface AllowedWorkers {
-  readonly identities?: readonly string[];
-  /** Hashes of a tool's input schema and class; see `descriptorHash`. */
-  readonly descriptor_hashes?: readonly string[];
-}
 
 export interface TellRequest {
   readonly workflow_id: string;

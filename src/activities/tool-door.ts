@@ -3,13 +3,14 @@
  * believed; a worker that is not allowed says so before anything of the call is begun.
  */
 import { ApplicationFailure } from '@temporalio/common';
+import { isAllowed, type AllowedWorkers } from '../rules/invocations/allowed-workers';
 import { callRunId, isCallId, queueWorkflowId, toolOfId } from '../rules/invocations/names';
 import { planFromRecord, type GovernedPlan } from '../rules/plans/plan';
 import { RecoveryError } from '../rules/recovery';
 import { Refusal } from '../rules/refusal';
 import type { DriveRequest } from './contract';
 import type { Engine } from './engine';
-import { WORKER_NOT_ALLOWED, type AllowedWorkers } from './tool-contract';
+import { WORKER_NOT_ALLOWED } from './tool-contract';
 
 /** What a tool worker is to those whose calls it takes. */
 export interface ToolStanding {
@@ -60,10 +61,4 @@ function toolsOf(plan: DriveRequest['plan']): readonly string[] {
     if (fault instanceof Refusal || fault instanceof RecoveryError) return [];
     throw fault;
   }
-}
-
-export function isAllowed(allow: AllowedWorkers, identity: string | undefined, descriptorHash?: string): boolean {
-  const holds = (list: readonly string[] | undefined, word: string | undefined): boolean =>
-    list === undefined || (word !== undefined && list.includes(word));
-  return holds(allow.identities, identity) && holds(allow.descriptor_hashes, descriptorHash);
 }

@@ -129,10 +129,21 @@ export function reportMessage(report: QueueReport, result: DriveResult | null): 
   };
 }
 
+type Address = Pick<QueueRequest, 'callId' | 'runId' | 'request' | 'replyTo'>;
+
+/** Of a request that was not let in. */
+export function refusalMessage({ callId, runId, request }: Address, code: string, now: number): CallReport {
+  return {
+    ...{ call_id: callId, run_id: runId, request, status: 'failed', code, worker_identity: null, attempts: 0 },
+    ...{ queued_at: now, dispatched_at: null, completed_at: now, head: null, result: null },
+  };
+}
+
 /** Who is to hear that a request was turned down, where the message says as much. */
-export function returnAddress(message: unknown): { readonly callId: string; readonly replyTo: string } | null {
-  const { call_id: callId, reply_to: replyTo } = (message ?? {}) as { call_id?: unknown; reply_to?: unknown };
-  return isCallId(callId) && isName(replyTo) ? { callId, replyTo } : null;
+export function addressOf(message: unknown): Address | null {
+  const { call_id: callId, reply_to: replyTo, run_id: runId, request } = (message ?? {}) as Record<string, unknown>;
+  if (!isCallId(callId) || !isName(replyTo)) return null;
+  return { callId, replyTo, runId: String(runId), request: Number.isSafeInteger(request) ? Number(request) : 1 };
 }
 
 function allowedOf(value: unknown): AllowedWorkers {

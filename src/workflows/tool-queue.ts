@@ -28,6 +28,7 @@ import {
   compareCalls,
   nextWakeAt,
   openQueue,
+  type QueueChange,
   type QueueEffect,
   type QueueEvent,
   type QueueReport,
@@ -49,12 +50,13 @@ import {
   type ToolQueueInput,
 } from './queue-messages';
 import {
+  addressOf,
   carriedBy,
   driveRequest,
   presenceOf,
+  refusalMessage,
   reportMessage,
   requestOf,
-  returnAddress,
   withdrawalOf,
 } from './queue-wire';
 import { endOf, lossOf, wasNotTaken } from './queue-ends';
@@ -62,8 +64,12 @@ import { queueDetails } from './queue-story';
 
 /** A worker that is there takes a call at once. One that stays untaken for so long shows that somebody is gone. */
 const TAKE_MS = 3_000;
-/** From here on, signs of life of the workers shorten a hold. */
-const ALIVE_SHORTENS = 'queue-alive-shortens-hold';
+/** How a history says that its queue does what queues at first did not. */
+const MARKS: Readonly<Record<QueueChange | 'alive_shortens', string>> = {
+  alive_shortens: 'queue-alive-shortens-hold',
+  heeds_lists: 'queue-heeds-lists',
+  answers_rivals: 'queue-answers-rivals',
+};
 /** Of a drive beside the tool's own time: looking up, appending, and hearing of it. */
 const SLACK_MS = 30_000;
 /** Events after which a queue with nothing running continues as new, and after which it stops handing out so that it can. */
@@ -113,7 +119,8 @@ class ToolQueue {
   /** What this task has brought and is not let in yet. */
   private arrived: QueueRequest[] = [];
   private showing = false;
-  private aliveShortens: boolean | undefined;
+  /** Which changes hold in this run, as far as it was asked. */
+  private readonly changes = new Map<keyof typeof MARKS, boolean>();
   /** When the timer that runs will ring, unix milliseconds. */
   private rings = Number.POSITIVE_INFINITY;
 
@@ -158,15 +165,9 @@ class ToolQueue {
   enqueue(message: unknown): void {
     const refused = this.read(() => void this.arrived.push(requestOf(message, this.tool)));
     if (this.arrived.length === 1) void Promise.resolve().then(() => this.letIn());
-    const to = refused === null ? null : returnAddress(message);
-    if (refused === null || to === null) return;
-    const { run_id: runId, request } = message as { run_id?: unknown; request?: unknown };
-    const now = Date.now();
-    void this.tell(to.replyTo, {
-      ...{ call_id: to.callId, run_id: String(runId), request: Number.isSafeInteger(request) ? Number(request) : 1 },
-      ...{ status: 'failed', code: refused.code, worker_identity: null, attempts: 0 },
-      ...{ queued_at: now, dispatched_at: null, completed_at: now, head: null, result: null },
-    });
+    const asked = refused === null ? null : addressOf(message);
+    if (refused === null || asked === null) return;
+    void this.tell(asked.replyTo, refusalMessage(asked, refused.code, Date.now()));
   }
 
   /** Those that come together are let in together: the first asked for is the first handed out, however their messages arrived. */
@@ -194,7 +195,7 @@ class ToolQueue {
   }
 
   apply(event: QueueEvent): void {
-    const { state, effects } = stepQueue(this.state, event, Date.now());
+    const { state, effects } = stepQueue(this.state, event, Date.now(), (change) => this.has(change));
     this.state = state;
     for (const effect of effects) this.perform(effect);
     const { historyLength, historySize } = workflowInfo();
@@ -226,6 +227,10 @@ class ToolQueue {
         if (answer !== undefined && hasHeard(report, answer)) return;
         return void this.tell(report.replyTo, reportMessage(report, answer?.result ?? null));
       }
+      case 'turn_away': {
+        const { call, code } = effect;
+        return void this.tell(call.replyTo, refusalMessage(call, code, Date.now()));
+      }
       case 'describe':
         return void this.describe();
     }
@@ -247,7 +252,7 @@ class ToolQueue {
       this.answers.set(callId, { result, call });
       const { identity: worker = null, took_at: takenAt = null } = result.worker ?? {};
       const { hold, holdMs } = this.state;
-      const alive = (hold !== null || holdMs > FIRST_HOLD_MS) && worker !== null && this.mayShorten;
+      const alive = (hold !== null || holdMs > FIRST_HOLD_MS) && worker !== null && this.has('alive_shortens');
       this.apply({ type: 'ended', callId, worker, takenAt, alive, ...endOf(result, call) });
     } catch (fault) {
       if (!(fault instanceof ActivityFailure)) throw fault;
@@ -268,7 +273,7 @@ class ToolQueue {
       // One that has come meanwhile could not be seen yet.
       const known = this.state.workers.filter((worker) => asked.some(({ instance }) => instance === worker.instance));
       gone = known.map(({ identity }) => identity).filter((identity) => !identities.includes(identity));
-      alive = this.mayShorten;
+      alive = this.has('alive_shortens');
     } catch (fault) {
       if (!(fault instanceof ActivityFailure)) throw fault;
     }
@@ -276,9 +281,10 @@ class ToolQueue {
   }
 
   /** Decided once a run, for a run that began without it goes on so. */
-  private get mayShorten(): boolean {
-    this.aliveShortens ??= patched(ALIVE_SHORTENS);
-    return this.aliveShortens;
+  private has(change: keyof typeof MARKS): boolean {
+    const known = this.changes.get(change) ?? patched(MARKS[change]);
+    this.changes.set(change, known);
+    return known;
   }
 
   private async tell(workflowId: string, message: CallReport): Promise<void> {

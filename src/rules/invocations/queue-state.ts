@@ -148,8 +148,17 @@ export type QueueEffect =
   | { readonly does: 'dispatch'; readonly call: RunningCall; readonly startWithinMs: number }
   /** `again`: the same report was given before. */
   | { readonly does: 'report'; readonly report: QueueReport; readonly again: boolean }
+  /** Say to whoever asked for this that it is not let in. */
+  | { readonly does: 'turn_away'; readonly call: QueueRequest; readonly code: 'plan_conflict' }
   /** Find out which registered workers are gone, and answer `described`. */
   | { readonly does: 'describe' };
+
+/** What these rules have come to do since queues first ran; a queue that began before goes on without it. */
+export type QueueChange =
+  /** A call that nobody who is there may do, or none of them has a place for, keeps nobody else waiting. */
+  | 'heeds_lists'
+  /** Whoever asks for another plan under the name of a call that is here, and is not who asked for it, is told. */
+  | 'answers_rivals';
 
 export interface QueueStep {
   readonly state: QueueState;

@@ -3,6 +3,7 @@
  * room for; each request of a call gets one report, and that report again whenever it is asked again; a call that a worker may have had
  * is never reported as not dispatched; nothing that is said twice, late or in another order loses or doubles a call.
  */
+import { hasPlaceFor, listOf } from './allowed-workers';
 import {
   ALIVE_SHARE,
   FIRST_HOLD_MS,
@@ -14,6 +15,7 @@ import {
   compareCalls,
   queuedAt,
   type LeftStatus,
+  type QueueChange,
   type QueueEffect,
   type QueueEvent,
   type QueueEventType,
@@ -26,9 +28,17 @@ import {
 } from './queue-state';
 import type { UnsentCode } from './vocabulary';
 
-/** `now`: unix milliseconds of the server's clock; it may stand still, and never runs backwards. */
-export function stepQueue(state: QueueState, event: QueueEvent, now: number): QueueStep {
-  const turn = new Turn(state, now);
+/**
+ * `now`: unix milliseconds of the server's clock; it may stand still, and never runs backwards. `has`: asked only where the change would
+ * make a difference.
+ */
+export function stepQueue(
+  state: QueueState,
+  event: QueueEvent,
+  now: number,
+  has: (change: QueueChange) => boolean = () => true,
+): QueueStep {
+  const turn = new Turn(state, now, has);
   // The table is exhaustive; that each rule gets its own event, TypeScript cannot follow through an index.
   (RULES[event.type] as (turn: Turn, event: QueueEvent) => void)(turn, event);
   turn.expire();
@@ -117,6 +127,7 @@ class Turn {
   constructor(
     public state: QueueState,
     readonly now: number,
+    private readonly has: (change: QueueChange) => boolean,
   ) {}
 
   change(change: Partial<QueueState>): void {
@@ -145,7 +156,11 @@ class Turn {
       isIt(known) && known.request < call.request && isSame(known, call)
         ? { ...known, request: call.request, replyTo: call.replyTo }
         : known;
-    if (![...waiting, ...running].some(isIt)) return false;
+    const here = [...waiting, ...running].find(isIt);
+    if (here === undefined) return false;
+    if (isRival(here, call) && this.has('answers_rivals')) {
+      this.effects.push({ does: 'turn_away', call, code: 'plan_conflict' });
+    }
     this.change({ waiting: waiting.map(renewed), running: running.map(renewed) });
     return true;
   }
@@ -170,7 +185,8 @@ class Turn {
     const { waiting } = this.state;
     // It was let in once.
     if (this.mayHaveForgotten(call)) return false;
-    return waiting.length >= Math.min(call.bound, MOST_WAITING) && !(waiting.length === 0 && this.hasRoom());
+    if (waiting.length < Math.min(call.bound, MOST_WAITING)) return false;
+    return !(waiting.length === 0 && this.hasRoom() && this.mayGo(call));
   }
 
   hasRoom(): boolean {
@@ -265,12 +281,31 @@ class Turn {
 
   handOut(): void {
     while (this.hasRoom()) {
-      const [first, ...waiting] = this.state.waiting;
-      if (first === undefined) return;
-      const call: RunningCall = { ...first, handedOutAt: this.now, withdrawn: false };
-      this.change({ waiting, running: [...this.state.running, call] });
-      this.effects.push({ does: 'dispatch', call, startWithinMs: first.until - this.now });
+      const next = this.next();
+      if (next === undefined) return;
+      const call: RunningCall = { ...next, handedOutAt: this.now, withdrawn: false };
+      this.change({
+        waiting: this.state.waiting.filter((other) => other !== next),
+        running: [...this.state.running, call],
+      });
+      this.effects.push({ does: 'dispatch', call, startWithinMs: next.until - this.now });
     }
+  }
+
+  /** The first that somebody who is there may do. */
+  private next(): WaitingCall | undefined {
+    const { waiting } = this.state;
+    const seen = new Map<string, boolean>();
+    return waiting.find((call) => {
+      const list = listOf(call);
+      const goes = seen.get(list) ?? this.mayGo(call);
+      seen.set(list, goes);
+      return goes;
+    });
+  }
+
+  private mayGo(call: QueueRequest): boolean {
+    return hasPlaceFor(call, this.state) || !this.has('heeds_lists');
   }
 }
 
@@ -281,6 +316,13 @@ function waitingOf(call: QueueRequest): WaitingCall {
 function bareWaiting(call: WaitingCall): WaitingCall {
   const { handedOutAt: _handed, withdrawn: _withdrawn, ...waiting } = call as RunningCall;
   return waiting;
+}
+
+/** Somebody else asks for another plan under the name of this one. */
+function isRival(known: QueueRequest, call: QueueRequest): boolean {
+  return (
+    known.replyTo !== call.replyTo && JSON.stringify(known.carries['plan']) !== JSON.stringify(call.carries['plan'])
+  );
 }
 
 /** Another plan under the same name is no request of this call; `drive` refuses it in the journal as well. */

@@ -10,7 +10,9 @@
  * - asked for again, a finished call is answered again and not executed, by the queue that remembers it and by one that does not; the
  *   same call with other arguments is a conflict;
  * - a handler's own error settles the call with a short code and nothing of its message; an outcome that nobody knows is not an error;
- * - a worker that is not on the list executes nothing of a call, and one that is does;
+ * - a worker that is not on the list executes nothing of a call, and one that is does; while only the first is there, the call is not handed
+ *   out, and calls that it may do are;
+ * - who asks for another plan under the name of a call that waits hears of the conflict, and the call goes on;
  * - what strangers send, garbage above all, changes nothing; the queue goes on;
  * - a queue that continues as new, idle or in the middle of work, loses nothing of this.
  */
@@ -177,13 +179,41 @@ test('only workers of the list execute', async () => {
   const allow = { descriptor_hashes: [descriptorHash({ tool, inputSchema: INPUT })] };
   const session = await stand.caller(tool, errands(2), { allow });
   await until(async () => (await stand.status(tool)).waiting.length).toBe(2);
-  expect(stand.executions(tool)).toEqual([]);
+  const other = await stand.ends(await stand.caller(tool, [{ n: 7 }]));
+  expect(other).toMatchObject([{ status: 'settled', attempts: 1 }]);
+  expect(stand.executions(tool).map(({ n }) => n)).toEqual([7]);
+  expect(stand.dispatched(await stand.histories(stand.queue(tool).workflowId))).toEqual([other[0]?.call_id]);
   const listed = await stand.tools([{ tool, slots: 1 }], 'listed');
   await stranger.kill();
   const ends = await stand.ends(session);
   expect(ends.map(({ worker_identity: by, phase }) => [by, phase])).toEqual(Array(2).fill(['listed', 'completed']));
-  expect(stand.executions(tool).map(({ by }) => by)).toEqual(['listed', 'listed']);
+  expect(
+    stand
+      .executions(tool)
+      .map(({ by }) => by)
+      .slice(1),
+  ).toEqual(['listed', 'listed']);
   await listed.kill();
+});
+
+test('another plan under the name of a call that waits', async () => {
+  const tool = stand.tool();
+  const session = await stand.caller(tool, [{ n: 0 }]);
+  await until(async () => (await stand.status(tool).catch(() => null))?.waiting.length).toBe(1);
+  const [name] = (await stand.status(tool)).waiting;
+  const other = await stand.call(String(name).split(':')[0] ?? '', 0, tool, 'default', { n: 99 });
+  const rival = await stand.client.workflow.start('caller', {
+    ...{ workflowId: `rival-${tool}`, taskQueue: TASK_QUEUE },
+    args: [{ tool, version: 'default', calls: [other], at_once: 1, wait_ms: 60_000, execution_ms: 1_000 }],
+  });
+  await until(async () => (await stand.heard(rival)).at(-1) ?? null).toMatchObject({
+    ...{ call_id: name, status: 'failed', code: 'plan_conflict', attempts: 0 },
+  });
+  const worker = await stand.tools([{ tool, slots: 1 }]);
+  expect(await stand.ends(session)).toMatchObject([{ status: 'settled', phase: 'completed' }]);
+  expect(stand.executions(tool).map(({ n }) => n)).toEqual([0]);
+  await stand.giveUp(rival);
+  await worker.kill();
 });
 
 test('garbage and strangers', async () => {

@@ -9,6 +9,9 @@
  * - a request that has left is answered again as it was, a later request of a call is a new one, unless its chain has ended;
  * - capacity comes from the workers that are there: restarts, late goodbyes, holds after a bounce, and pruning; a sign of life makes a
  *   hold shorter, and lets no more run meanwhile;
+ * - a call that nobody there may do, or none of these has a place for, waits without keeping those after it waiting, and is no reason to
+ *   hand out any other beyond what there is room for; a queue that began without this goes on so;
+ * - whoever asks for another plan under the name of a call that somebody else asked for is turned away, and changes nothing;
  * - a call that was withdrawn never goes out, whichever message comes first;
  * - what is handed over to a new run is what was there, and anything else is refused.
  */
@@ -27,7 +30,8 @@ import {
   type DriveEnd,
   type QueueEvent,
 } from '../../../src/rules/invocations/queue-state';
-import { T0, Told, callId, dispatched, outcomes, reports, request, worker } from './support';
+import type { JsonObject } from '../../../src/rules/recovery';
+import { T0, Told, callId, digest, dispatched, outcomes, reports, request, worker } from './support';
 
 const end = (index: number, how: DriveEnd) =>
   ({ type: 'ended', callId: callId(index), worker: 'w', takenAt: T0, ...how }) as const;
@@ -59,6 +63,98 @@ describe('order', () => {
       queue.tell(event);
       expect(queue.waiting).toEqual([callId(0), callId(1), callId(2)]);
     }
+  });
+});
+
+describe('lists', () => {
+  const HASHES = { old: digest('old'), new: digest('new') };
+  const listed = (index: number, allow: JsonObject, more: object = {}) => {
+    const call = request(index, more);
+    return { ...call, carries: { ...call.carries, allow } };
+  };
+  const hash = (name: keyof typeof HASHES) => ({ descriptor_hashes: [HASHES[name]] });
+  const came = (name: keyof typeof HASHES, slots: number) =>
+    ({ type: 'worker_started', worker: { ...worker(name, slots), descriptorHash: HASHES[name] } }) as const;
+
+  it('a call that nobody may do waits for somebody, and lets the others go', () => {
+    const queue = new Told();
+    queue.tell(came('old', 2));
+    expect(queue.enqueue(listed(0, hash('new')))).toEqual([]);
+    expect(dispatched(queue.enqueue(listed(1, hash('old'))))).toEqual([callId(1)]);
+    expect(dispatched(queue.enqueue(request(2)))).toEqual([callId(2)]);
+    expect(dispatched(queue.tell(came('new', 1)))).toEqual([callId(0)]);
+  });
+
+  it('a call whose workers all have one waits, and those of others go', () => {
+    const queue = new Told();
+    queue.tell(came('old', 1));
+    queue.tell(came('new', 1));
+    for (const index of [0, 1]) queue.enqueue(listed(index, hash('new')));
+    expect(queue.running).toEqual([callId(0)]);
+    expect(dispatched(queue.enqueue(listed(2, { identities: ['old'] })))).toEqual([callId(2)]);
+    expect(queue.enqueue(request(3))).toEqual([]);
+    expect(dispatched(queue.settle(2))).toEqual([callId(3)]);
+    expect(dispatched(queue.settle(0))).toEqual([callId(1)]);
+  });
+
+  it('it is not kept back while its workers may have a place, whoever else runs', () => {
+    const queue = new Told();
+    queue.tell(came('old', 1));
+    queue.tell(came('new', 2));
+    for (const index of [0, 1]) queue.enqueue(request(index));
+    expect(dispatched(queue.enqueue(listed(2, hash('new'))))).toEqual([callId(2)]);
+  });
+
+  it('its wait ends as every other, and a bound of none lets in only what goes at once', () => {
+    const queue = new Told();
+    queue.tell(came('old', 1));
+    const call = listed(0, hash('new'));
+    queue.enqueue(call);
+    expect(outcomes(queue.tell({ type: 'tick' }, call.deadlineAt))).toEqual([
+      ['failed', 'dispatch:capacity_exhausted'],
+    ]);
+    expect(outcomes(queue.enqueue(listed(1, hash('new'), { bound: 0 })))).toHaveLength(1);
+    expect(dispatched(queue.enqueue(listed(2, hash('old'), { bound: 0 }), T0))).toEqual([callId(2)]);
+  });
+
+  it('are not asked where a queue began without it, nor where they make no difference', () => {
+    const asked: string[] = [];
+    const not = (change: string): boolean => asked.push(change) < 0;
+    const { state } = stepQueue(openQueue(T0), came('old', 2), T0, not);
+    const first = stepQueue(state, { type: 'enqueue', call: listed(0, hash('old')) }, T0, not);
+    expect(dispatched(first.effects)).toEqual([callId(0)]);
+    expect(asked).toEqual([]);
+    const second = stepQueue(first.state, { type: 'enqueue', call: listed(1, hash('new')) }, T0, not);
+    expect(dispatched(second.effects)).toEqual([callId(1)]);
+    expect(asked).toEqual(['heeds_lists']);
+  });
+});
+
+describe('a rival', () => {
+  const call = request(0);
+  const rival = { ...call, replyTo: 'another', carries: { plan: 'another' } };
+
+  it.each([0, 1])('is turned away, with %i places for the call that is here', (slots) => {
+    const queue = new Told();
+    if (slots > 0) queue.start('a', slots);
+    queue.enqueue(call);
+    const before = queue.state;
+    expect(queue.enqueue(rival)).toEqual([{ does: 'turn_away', call: rival, code: 'plan_conflict' }]);
+    expect(queue.state).toEqual(before);
+    expect(stepQueue(before, { type: 'enqueue', call: rival }, T0, () => false)).toEqual({
+      state: before,
+      effects: [],
+    });
+  });
+
+  it.each([
+    ['whoever asked for it, with another plan', { carries: rival.carries }],
+    ['another who means the same plan', { replyTo: 'another' }],
+    ['another who gives it other time', { replyTo: 'another', carries: { ...call.carries, execution_ms: 7 } }],
+  ])('is not %s', (_who, more) => {
+    const queue = new Told();
+    queue.enqueue(call);
+    expect(queue.enqueue({ ...call, ...more })).toEqual([]);
   });
 });
 
