@@ -26,6 +26,8 @@ import type { CallReport } from './queue-messages';
 import type { CallStatus } from './session-messages';
 import { guestOf } from './story';
 
+/** By so much later than its wait ends, a call that no worker took has been reported. */
+const ASK_AGAIN_MS = 10_000;
 /** A worker of the tool that is there takes what is to be closed at once. */
 const TAKE_MS = 3_000;
 
@@ -185,11 +187,14 @@ export class ToolCall {
     this.report = null;
     this.request += 1;
     const heard = (): boolean => this.report !== null;
-    do await this.host.enqueue(this);
-    while (
-      // A queue that went with its server says nothing; asked again, it says it again.
-      !(await condition(heard, waitMs + executionMs + 2 * DRIVE_SLACK_MS))
-    );
+    // A queue that was lost says nothing; asked again, it says it again. One that has the call needs ever less asking.
+    const longest = waitMs + executionMs + 2 * DRIVE_SLACK_MS;
+    let patience = Math.min(waitMs + ASK_AGAIN_MS, longest);
+    await this.host.enqueue(this);
+    while (!(await condition(heard, patience))) {
+      patience = Math.min(2 * patience, longest);
+      await this.host.enqueue(this);
+    }
     const { status, code, worker_identity: worker, dispatched_at, result } = this.report as unknown as CallReport;
     const sent = { worker, at: dispatched_at ?? Date.now() };
     if (status === 'failed') return { unsent: giveUpCodeOf(code) };

@@ -3,6 +3,7 @@
  * - calls of one round go to the queue in one message, and the worker that did a call tells its session: ten in a row cost the queue no more
  *   than twelve events each, and no word of its own;
  * - where the worker cannot tell, the queue does, once for each call;
+ * - where neither can, as the queue was lost, the session hears of it soon after the wait of the call, however long it may execute;
  * - every history replays (the rig checks that after each test).
  */
 import { ServiceError } from '@temporalio/client';
@@ -52,10 +53,43 @@ test('the worker tells', async () => {
   expect((events - (enqueues[1] ?? 0)) / 10).toBeLessThanOrEqual(12);
 });
 
+const refusing = {
+  signal: () => Promise.reject(new ServiceError('cut off', { cause: new Error('cut off') })),
+};
+
 test('the worker cannot tell', async () => {
-  const refusing = {
-    signal: () => Promise.reject(new ServiceError('cut off', { cause: new Error('cut off') })),
-  };
   const { enqueues, told } = await played(2, { interceptors: { client: { workflow: [refusing] } } });
   expect({ messages: enqueues.length, told }).toEqual({ messages: 3, told: 5 });
+});
+
+test('nobody can tell', async () => {
+  let [begun, finish] = [false, (): void => undefined];
+  const finished = new Promise<void>((resolve) => (finish = resolve));
+  const done: number[] = [];
+  const tool = defineTool({
+    ...{
+      tool: uniqueTool('slow'),
+      sideEffect: 'read_only',
+      deadlineMs: 600_000,
+      inputSchema: z.object({ n: z.int() }),
+    },
+    run: async ({ n }) => {
+      begun = true;
+      await finished;
+      return done.push(n);
+    },
+  }) as ToolHandler;
+  const script = [{ toolCalls: [call(tool.tool, { n: 1 })] }, { text: 'done' }];
+  const tools = [{ ...tool, queueWaitMs: 1_000 }];
+  const toolWorker = { worker: { interceptors: { client: { workflow: [refusing] } } } };
+  const play = new SessionRig(rig, { script, tools, toolWorker });
+  await Promise.all([play.worker(), play.toolWorker()]);
+  const session = await play.start({ message: 'please', kind: 'child' });
+  await expect.poll(() => begun).toBe(true);
+  const queueId = queueWorkflowId(toolIdOf({ tool: tool.tool, version: null })) ?? '';
+  await rig.client.workflow.getHandle(queueId).terminate('it is lost');
+  finish();
+  expect(await session.result()).toMatchObject({ status: 'completed' });
+  await auditedLog(rig, session.session);
+  expect(done).toEqual([1]);
 });
