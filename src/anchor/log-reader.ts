@@ -3,16 +3,15 @@
  * signed, and no proof that has not been checked against one.
  */
 import type { Store } from '../ports';
-import { leafHash } from '../rules/anchors/merkle';
 import { noteToText, signersOf, type Note, type Signed } from '../rules/anchors/note';
 import type { VerifierKey } from '../rules/anchors/note-keys';
 import { holdsConsistency, holdsInclusion } from '../rules/anchors/proofs';
 import { proofToText } from '../rules/anchors/proof-text';
-import { TILE_WIDTH } from '../rules/anchors/tiles';
 import { treeHeadFromText, type TreeHead } from '../rules/anchors/tree-head';
 import { AnchorError } from './anchor-error';
 import { HeldTiles } from './held-tiles';
 import { LogEntries } from './log-entries';
+import { fastLeafHash, fastNodeHash } from './native-hash';
 import { TileReader } from './tile-reader';
 
 export interface SignedHead extends TreeHead {
@@ -64,16 +63,14 @@ export class LogReader {
   async continues(older: TreeHead, newer: TreeHead): Promise<boolean> {
     if (older.size > newer.size) return false;
     const proof = await this.tiles(newer.size).consistencyProof(older.size);
-    return holdsConsistency(older, newer, proof);
+    return holdsConsistency(older, newer, proof, fastNodeHash);
   }
 
   /** One entry with its proof, as a text that stands for itself. */
   async prove(index: number, head: SignedHead): Promise<string> {
     const tiles = this.tiles(head.size);
-    const bundle = tiles.entries(Math.floor(index / TILE_WIDTH));
-    const [entries, hashes] = await Promise.all([bundle, tiles.inclusionProof(index)]);
-    const entry = entries[index % TILE_WIDTH];
-    if (entry === undefined || !holdsInclusion(leafHash(entry), index, head.size, head.root, hashes)) {
+    const [entry, hashes] = await Promise.all([tiles.entry(index), tiles.inclusionProof(index)]);
+    if (!holdsInclusion(fastLeafHash(entry), index, head.size, head.root, hashes, fastNodeHash)) {
       throw new AnchorError('anchor_damaged', `entry ${index} of the log does not lead to its signed tree head`);
     }
     return proofToText({ entry, index, hashes, note: noteToText(head.note) });

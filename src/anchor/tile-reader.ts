@@ -3,23 +3,14 @@
  * believe it proves it against a signed root.
  */
 import type { Store } from '../ports';
-import { emptyRoot, splitOf } from '../rules/anchors/merkle';
+import { HASH_BYTES, emptyRoot, splitOf } from '../rules/anchors/merkle';
 import { consistencySubtrees, inclusionSubtrees, type Subtree } from '../rules/anchors/proofs';
-import {
-  TILE_WIDTH,
-  entriesPath,
-  splitEntries,
-  splitHashes,
-  tileAt,
-  tilePath,
-  type Tile,
-} from '../rules/anchors/tiles';
-import { HeldTiles, type HeldTile } from './held-tiles';
+import { TILE_WIDTH, entriesPath, entryIn, splitEntries, tileAt, tilePath } from '../rules/anchors/tiles';
+import { HeldTile, HeldTiles } from './held-tiles';
 import { damaged } from './log-entries';
 import { fastNodeHash } from './native-hash';
 
 const TILE_HEIGHT = 8;
-const HASHES_BYTES = 32;
 
 export class TileReader {
   constructor(
@@ -66,7 +57,7 @@ export class TileReader {
   }
 
   async tile(level: number, index: number): Promise<readonly Uint8Array[]> {
-    return (await this.#tile(level, index)).hashes;
+    return (await this.#tile(level, index)).hashes();
   }
 
   async #tile(level: number, index: number): Promise<HeldTile> {
@@ -76,21 +67,33 @@ export class TileReader {
     const held = this.held.get(path);
     if (held !== null) return held;
     const bytes = await this.#bytes(path, tilePath({ ...tile, width: TILE_WIDTH }));
-    const hashes = splitHashes(bytes.subarray(0, tile.width * HASHES_BYTES), tile.width);
-    if (hashes === null) throw damaged(path, 'does not hold its hashes');
-    return this.held.hold(path, hashes);
+    if (bytes.length !== tile.width * HASH_BYTES && bytes.length !== TILE_WIDTH * HASH_BYTES) {
+      throw damaged(path, 'does not hold its hashes');
+    }
+    return this.held.hold(path, new HeldTile(bytes, tile.width));
+  }
+
+  async entry(index: number): Promise<Uint8Array> {
+    const { path, bytes } = await this.#bundle(Math.floor(index / TILE_WIDTH));
+    const entry = entryIn(bytes, index % TILE_WIDTH);
+    if (entry === null) throw damaged(path, 'does not hold its entries');
+    return entry;
   }
 
   /** The entries of one bundle: those from 256 times `index`. */
   async entries(index: number): Promise<readonly Uint8Array[]> {
+    const { path, bytes, width } = await this.#bundle(index);
+    const entries = splitEntries(bytes, width) ?? splitEntries(bytes, TILE_WIDTH)?.slice(0, width);
+    if (entries === undefined) throw damaged(path, 'does not hold its entries');
+    return entries;
+  }
+
+  async #bundle(index: number): Promise<{ path: string; bytes: Uint8Array; width: number }> {
     const tile = tileAt(0, index, this.size);
     if (tile === null) throw new RangeError('the log has no such entries');
     const path = entriesPath(tile);
-    const full: Omit<Tile, 'level'> = { index, width: TILE_WIDTH };
-    const bytes = await this.#bytes(path, entriesPath(full));
-    const entries = splitEntries(bytes, tile.width) ?? splitEntries(bytes, TILE_WIDTH)?.slice(0, tile.width);
-    if (entries === undefined) throw damaged(path, 'does not hold its entries');
-    return entries;
+    const bytes = await this.#bytes(path, entriesPath({ index, width: TILE_WIDTH }));
+    return { path, bytes, width: tile.width };
   }
 
   async #hashes(subtrees: readonly Subtree[]): Promise<readonly Uint8Array[]> {

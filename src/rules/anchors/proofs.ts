@@ -4,7 +4,7 @@
  * Invariant: making a proof and checking it share nothing but the hashes: `holds…` never looks at how a proof was made, and a
  * proof that is longer or shorter than its sizes demand is refused.
  */
-import { nodeHash, sameHash, splitOf } from './merkle';
+import { nodeHash, sameHash, splitOf, type NodeHash } from './merkle';
 
 /** The leaves from `from` up to, but without, `to`: one subtree, whose hash stands in a proof. */
 export interface Subtree {
@@ -56,6 +56,7 @@ export function holdsInclusion(
   size: number,
   root: Uint8Array,
   proof: readonly Uint8Array[],
+  node: NodeHash = nodeHash,
 ): boolean {
   if (!isSize(size) || !isSize(index) || index >= size) return false;
   let [place, last] = [index, size - 1];
@@ -63,10 +64,10 @@ export function holdsInclusion(
   for (const sibling of proof) {
     if (last === 0) return false;
     if (place % 2 === 1 || place === last) {
-      hash = nodeHash(sibling, hash);
+      hash = node(sibling, hash);
       while (place % 2 === 0 && place !== 0) [place, last] = [half(place), half(last)];
     } else {
-      hash = nodeHash(hash, sibling);
+      hash = node(hash, sibling);
     }
     [place, last] = [half(place), half(last)];
   }
@@ -78,6 +79,7 @@ export function holdsConsistency(
   older: { readonly size: number; readonly root: Uint8Array },
   newer: { readonly size: number; readonly root: Uint8Array },
   proof: readonly Uint8Array[],
+  node: NodeHash = nodeHash,
 ): boolean {
   if (!isSize(older.size) || !isSize(newer.size) || older.size > newer.size) return false;
   if (older.size === newer.size) return proof.length === 0 && sameHash(older.root, newer.root);
@@ -91,10 +93,10 @@ export function holdsConsistency(
   for (const hash of rest) {
     if (last === 0) return false;
     if (place % 2 === 1 || place === last) {
-      [before, after] = [nodeHash(hash, before), nodeHash(hash, after)];
+      [before, after] = [node(hash, before), node(hash, after)];
       while (place % 2 === 0 && place !== 0) [place, last] = [half(place), half(last)];
     } else {
-      after = nodeHash(after, hash);
+      after = node(after, hash);
     }
     [place, last] = [half(place), half(last)];
   }

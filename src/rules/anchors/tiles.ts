@@ -62,12 +62,6 @@ export function joinHashes(hashes: readonly Uint8Array[]): Uint8Array {
   return bytes;
 }
 
-/** Null unless there are exactly so many. */
-export function splitHashes(bytes: Uint8Array, width: number): readonly Uint8Array[] | null {
-  if (bytes.length !== width * HASH_BYTES) return null;
-  return Array.from({ length: width }, (_, place) => bytes.subarray(place * HASH_BYTES, (place + 1) * HASH_BYTES));
-}
-
 /** Entries, each after its length in two bytes. */
 export function joinEntries(entries: readonly Uint8Array[]): Uint8Array {
   const bytes = new Uint8Array(entries.reduce((sum, entry) => sum + 2 + entry.length, 0));
@@ -92,4 +86,14 @@ export function splitEntries(bytes: Uint8Array, width: number): readonly Uint8Ar
     at += 2 + length;
   }
   return entries.length === width ? entries : null;
+}
+
+/** One of the entries that a bundle begins with, whatever stands after it; null when the bundle ends before. */
+export function entryIn(bytes: Uint8Array, place: number): Uint8Array | null {
+  for (let at = 0, passed = 0; at + 2 <= bytes.length; passed += 1) {
+    const from = at + 2;
+    at = from + (((bytes[at] as number) << 8) | (bytes[at + 1] as number));
+    if (passed === place) return at > bytes.length ? null : bytes.subarray(from, at);
+  }
+  return null;
 }

@@ -22,11 +22,10 @@ import {
 import { proofFromText, proofToText } from '../../../src/rules/anchors/proof-text';
 import {
   entriesPath,
+  entryIn,
   joinEntries,
-  joinHashes,
   partialTile,
   splitEntries,
-  splitHashes,
   tileAt,
   tilePath,
 } from '../../../src/rules/anchors/tiles';
@@ -141,11 +140,9 @@ describe('tiles', () => {
           expect(splitEntries(bundle, entries.length)?.map((one) => [...one])).toEqual(entries.map((one) => [...one]));
           expect(splitEntries(bundle, entries.length + 1)).toBeNull();
           expect(splitEntries(bundle.subarray(0, cut % bundle.length), entries.length)).toBeNull();
-          const hashes = entries.map(leafHash);
-          expect(splitHashes(joinHashes(hashes), hashes.length)?.map((one) => [...one])).toEqual(
-            hashes.map((one) => [...one]),
-          );
-          expect(splitHashes(joinHashes(hashes).subarray(1), hashes.length)).toBeNull();
+          entries.forEach((one, place) => expect([...(entryIn(bundle, place) ?? [])]).toEqual([...one]));
+          expect(entryIn(bundle, entries.length)).toBeNull();
+          expect(entryIn(bundle.subarray(0, -1), entries.length - 1)).toBeNull();
         },
       ),
     );
