@@ -1,7 +1,7 @@
 /**
- * Erasing what a session was about: what was said, asked and answered in it, and the contents of the runs of its calls. Invariant: nothing
- * goes unless the session and every one of its calls is over, or it is forced; its log and its calls' chains stay, and lead to the rest
- * of an erasure that was cut short.
+ * Erasing what a session was about: what was said, asked and answered in it, and the contents of the runs of its calls and of the questions
+ * about its limits. Invariant: nothing goes unless the session and every one of these is over, or it is forced; its log and their chains
+ * stay, and lead to the rest of an erasure that was cut short.
  */
 import { schemaPath } from './activities/contents';
 import { Journal } from './activities/journal';
@@ -10,14 +10,16 @@ import { SessionShelf } from './activities/session-shelf';
 import { erasePlan, refuseOpen } from './erase-plan';
 import { resultPath } from './erase-run';
 import type { ContentStore, Store } from './ports';
-import { callIdOf, callRunId, queueNameOf } from './rules/invocations/names';
+import { callIdOf, callRunId, limitEffectId, limitRunId, queueNameOf } from './rules/invocations/names';
+import type { SessionRecord } from './rules/invocations/session-record';
+import { SESSION_LIMITS } from './rules/invocations/vocabulary';
 import { operationsOf } from './rules/plans/envelope';
 import { deriveActionId } from './rules/plans/identity';
 import { Refusal } from './rules/refusal';
 import { readable } from './transfer';
 
-/** A call that the model has asked for, of a tool that the agent has. */
-interface CallOfSession {
+/** A call that the model has asked for, of a tool that the agent has; or what people were asked about a limit. */
+interface RunOfSession {
   readonly runId: string;
   readonly actionId: string;
 }
@@ -38,15 +40,14 @@ export async function eraseSession(
     throw new Refusal('run_open', reason, runId);
   }
   const files = shelf.files(session);
-  const calls = await callsOf(files);
+  const runs = [...(await callsOf(files)), ...questionsOf(session, log)];
   const driven = new Set<string>();
-  for (const call of calls) if ((await journal.plan(call.runId)) !== null) driven.add(call.runId);
-  if (!force) for (const call of driven) await refuseOpen(store, call);
+  for (const run of runs) if ((await journal.plan(run.runId)) !== null) driven.add(run.runId);
+  if (!force) for (const run of driven) await refuseOpen(store, run);
   const paths: string[] = [];
-  for (const call of calls) {
-    paths.push(
-      ...(await (driven.has(call.runId) ? erasePlan(store, contents, call.runId) : eraseUndriven(contents, call))),
-    );
+  for (const run of runs) {
+    const gone = driven.has(run.runId) ? erasePlan(store, contents, run.runId) : eraseUndriven(contents, run);
+    paths.push(...(await gone));
   }
   const { instructions } = await files.definition();
   const said = log.flatMap(({ event }) => (event.type === 'message.user' ? [event.message] : []));
@@ -63,9 +64,9 @@ export async function eraseSession(
   return [...paths, ...own];
 }
 
-async function callsOf(files: SessionFiles): Promise<readonly CallOfSession[]> {
+async function callsOf(files: SessionFiles): Promise<readonly RunOfSession[]> {
   const { session, agentVersion, tools } = await files.definition();
-  const calls: CallOfSession[] = [];
+  const calls: RunOfSession[] = [];
   for (const { turn, round, calls: asked } of await files.rounds()) {
     for (const [index, { tool: name }] of asked.entries()) {
       const tool = tools.find((one) => one.tool === name);
@@ -78,8 +79,19 @@ async function callsOf(files: SessionFiles): Promise<readonly CallOfSession[]> {
   return calls;
 }
 
+/** Each has the number behind what was granted before it, which is no more than was asked; the last may not stand in the log yet. */
+function questionsOf(session: string, log: readonly SessionRecord[]): readonly RunOfSession[] {
+  return SESSION_LIMITS.flatMap((limit) => {
+    const asked = log.filter(({ event }) => event.type === 'approval.required' && event.approval.limit === limit);
+    return Array.from({ length: asked.length + 1 }, (_, index) => {
+      const runId = limitRunId(session, limit, index + 1);
+      return { runId, actionId: deriveActionId(runId, limitEffectId(limit, index + 1)) };
+    });
+  });
+}
+
 /** It was prepared and never driven: no plan in the journal names its operation, so that is told by its salt, which goes last. */
-async function eraseUndriven(contents: ContentStore, { runId, actionId }: CallOfSession): Promise<readonly string[]> {
+async function eraseUndriven(contents: ContentStore, { runId, actionId }: RunOfSession): Promise<readonly string[]> {
   const salt = await readable(contents, `salts/${runId}`);
   const paths: string[] = [];
   if ((await readable(contents, schemaPath(runId))) !== null) paths.push(schemaPath(runId));

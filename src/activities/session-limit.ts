@@ -3,7 +3,14 @@
  * at the same doors; nothing is ever sent for it, and asked again it is the same plan.
  */
 import { governedOrigin } from '../rules/calls/identity';
-import { CALLS_ORIGIN, LIMIT_TOOL, limitRunId, sessionWorkflowId, toolIdOf } from '../rules/invocations/names';
+import {
+  CALLS_ORIGIN,
+  LIMIT_TOOL,
+  limitEffectId,
+  limitRunId,
+  sessionWorkflowId,
+  toolIdOf,
+} from '../rules/invocations/names';
 import { judgeTrigger } from '../rules/invocations/policy';
 import { SESSION_LIMITS } from '../rules/invocations/vocabulary';
 import { workflowIdDigest } from '../rules/plans/identity';
@@ -27,7 +34,7 @@ export async function sessionLimit(
   if (verdict.decision === 'fail') return null;
   const { requester } = await shelf.files(session).definition();
   const effect = {
-    id: `${limit}/${question}`,
+    id: limitEffectId(limit, question),
     toolId: toolIdOf(LIMIT_TOOL),
     kind: 'local_tool',
     operation: { session, limit, question },

@@ -161,7 +161,12 @@ export const LIMIT_TOOL: Tool = { tool: 'session-limit', version: null };
 /** The run of the question whether a session may go on behind a limit; `question` counts from 1. */
 export function limitRunId(session: string, limit: SessionLimit, question: number): string {
   const workflowId = sessionWorkflowId(session);
-  return deriveCallRunId({ origin: CALLS_ORIGIN, workflowId, effect: 'limit', id: `${limit}/${question}` });
+  return deriveCallRunId({ origin: CALLS_ORIGIN, workflowId, effect: 'limit', id: limitEffectId(limit, question) });
+}
+
+/** The one effect of its plan. */
+export function limitEffectId(limit: SessionLimit, question: number): string {
+  return `${limit}/${question}`;
 }
 
 function placeOf(callId: string): CallPlace | null {
