@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApplicationFailure, Context, log } from '@temporalio/activity';
-import { jobWorkflowId } from '../rules/launches/job-order';
+import { jobWorkflowId, orderFromRecord } from '../rules/launches/job-order';
 import { Refusal } from '../rules/refusal';
 import type { Engine } from './engine';
 import {
@@ -20,6 +20,7 @@ import { launch } from './launch';
 import type { Carriers, LaunchCaller, LaunchEngine, LaunchPoint } from './launch-engine';
 import { type Launchers } from './launchers';
 import { settle } from './settle';
+import { relieve, stoodBy } from './stand-by';
 import { stageLaunch } from './stage-launch';
 
 type TemporalClient = Context['client'];
@@ -89,18 +90,24 @@ export function createLaunchActivities(engine: LaunchEngine): LaunchActivities {
       refusing(async (context) => {
         const { client } = context;
         const beat = setInterval(() => context.heartbeat(), HEARTBEAT_MS);
+        const { taskQueue } = context.info;
+        const carriers = carriersOver(() => client);
         try {
-          return await launch(
-            engine,
-            callerOf(context),
-            carriersOver(() => client),
-            request,
+          return await stoodBy({ request, taskQueue, client: () => client, warn: engine.warn }, () =>
+            launch(engine, callerOf(context), carriers, request),
           );
         } finally {
           clearInterval(beat);
         }
       }),
-    [SETTLE_ACTIVITY]: (request) => refusing((context) => settle(engine, callerOf(context), request)),
+    [SETTLE_ACTIVITY]: (request) =>
+      refusing(async (context) => {
+        const { client } = context;
+        const result = await settle(engine, callerOf(context), request);
+        // The first that a job's own workflow asks for of what an author's has launched.
+        if (request.does.does === 'close') relieve(() => client, orderFromRecord(request.order).jobId);
+        return result;
+      }),
     [STAGE_LAUNCH_ACTIVITY]: (request) =>
       refusing(({ info }) => stageLaunch(engine, info.workflowExecution?.workflowId ?? '', request)),
   };

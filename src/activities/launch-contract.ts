@@ -14,6 +14,8 @@ export const SETTLE_ACTIVITY = 'countersign.settle';
 /** Makes an author's launch an order without content; a local activity where there is content in it. */
 export const STAGE_LAUNCH_ACTIVITY = 'countersign.stage_launch';
 
+/** The type of a job's workflow. */
+export const JOB_WORKFLOW = 'authorizedJob';
 /** How a job's workflow is told that something about it stands in the journal. */
 export const SUBMIT_UPDATE = 'submit';
 export const JOB_CHANGED_SIGNAL = 'job_changed';
@@ -51,6 +53,43 @@ export interface LaunchRequest {
   readonly receipt: string;
   /** Longest time that the launch may take here. */
   readonly lease_ms: number;
+  /** What the job's own workflow has to know, where the calling one is gone by then. Authors of before did not say it. */
+  readonly stand_by?: {
+    /** Where workflows of the job's type are taken. */
+    readonly task_queue: string;
+    readonly running_deadline_ms: number;
+  };
+}
+
+/** Of the workflow `authorizedJob`. */
+export interface AuthorizedJobInput {
+  readonly order: Dict;
+  /** The journal that the job belongs to. @default the first worker's */
+  readonly journal_id?: string;
+  /** A launch receipt as compact JWS. */
+  readonly receipt: string;
+  /** How long the worker may take, from the moment that it was seen to run. */
+  readonly running_deadline_ms: number;
+  /** How long until the outcome of the launch must be known. @default 120000 */
+  readonly launch_lease_ms?: number;
+  /** Task queue of the workers that have the launcher. @default the workflow's own */
+  readonly task_queue?: string;
+  /** A submission ends this workflow, and the run makes of it what follows. @default false */
+  readonly projected_by_run?: boolean;
+  /** The hand-off that whoever starts this workflow has made. @default it has made none */
+  readonly handed_off?: HandedOff;
+  /** Carries nothing itself: a job that is still open gets its own workflow, unless it has one. @default it carries the job */
+  readonly stands_by?: {
+    /** When it was to begin, from its start on; it can be told to begin before. */
+    readonly in_ms: number;
+  };
+}
+
+export interface HandedOff {
+  /** `no`: proven to have launched nothing, so it may be handed off again. */
+  readonly launched: 'no' | 'unknown';
+  /** How long ago it began. */
+  readonly ms_ago: number;
 }
 
 export type LaunchResult = { readonly journal_id: string } & (

@@ -2,7 +2,7 @@
  * What a job's workflow asks of the journal beside the launch: look, close the slot, end the job. Invariant: it may run any number
  * of times; it launches nothing, and can only take a launch away that nobody has begun.
  */
-import { jobWorkflowId, orderFromRecord, type JobOrder } from '../rules/launches/job-order';
+import { jobWorkflowId, orderFromRecord, standbyWorkflowId, type JobOrder } from '../rules/launches/job-order';
 import { workflowIdDigest } from '../rules/plans/identity';
 import { Refusal } from '../rules/refusal';
 import type { SettleRequest, SettleResult } from './launch-contract';
@@ -31,7 +31,7 @@ export async function settle(
 }
 
 function refuseStranger({ jobId, origin }: JobOrder, { workflowId }: LaunchCaller, looks: boolean): void {
-  if (workflowId === jobWorkflowId(jobId)) return;
+  if (workflowId === jobWorkflowId(jobId) || workflowId === standbyWorkflowId(jobId)) return;
   if (looks && workflowId !== null && origin === workflowIdDigest(workflowId)) return;
   throw new Refusal('not_the_plans_workflow', `only the workflow ${jobWorkflowId(jobId)} may settle this job`);
 }

@@ -23,6 +23,7 @@ import {
   type JobStatus,
   type Submitted,
 } from './job-messages';
+import { standBy } from './stand-by';
 
 /** Messages that one job hears; its own worker needs one. */
 const MOST_MESSAGES = 64;
@@ -30,6 +31,7 @@ const MOST_MESSAGES = 64;
 export async function authorizedJob(input: AuthorizedJobInput): Promise<JobStatus> {
   try {
     const loop = new JobLoop(orderFromRecord(input.order), input.order, input);
+    if (input.stands_by !== undefined) return await standBy(loop, input);
     listen(loop);
     await loop.run();
     if (input.projected_by_run !== true) loop.complete();

@@ -17,6 +17,7 @@ import {
 } from '@temporalio/workflow';
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import {
+  JOB_WORKFLOW,
   SETTLE_ACTIVITY,
   STAGE_LAUNCH_ACTIVITY,
   type LaunchActivities,
@@ -206,7 +207,8 @@ async function handedOff(asked: Asked, expiresAt: number): Promise<JobStatus> {
   if (scope.consideredCancelled) await scope.cancelRequested;
   const began = Date.now();
   const { launchLeaseMs: lease_ms = LAUNCH_LEASE_MS, taskQueue } = options;
-  const request = { order: record, call: callOf(options), journal_id: journalId, receipt, lease_ms };
+  const stand_by = { task_queue: workflowInfo().taskQueue, running_deadline_ms: options.runningDeadlineMs };
+  const request = { order: record, call: callOf(options), journal_id: journalId, receipt, lease_ms, stand_by };
   const result = await CancellationScope.nonCancellable(() =>
     launchOnce(request, { provider: order.provider, expiresAt, taskQueue }),
   );
@@ -238,7 +240,7 @@ async function carriedByJob(asked: Asked, more: Pick<AuthorizedJobInput, 'handed
   };
   for (let pauseMs = 500; ; pauseMs = Math.min(2 * pauseMs, LONGEST_WATCH_MS)) {
     try {
-      const child = await startChild<typeof authorizedJob>('authorizedJob', {
+      const child = await startChild<typeof authorizedJob>(JOB_WORKFLOW, {
         workflowId: jobWorkflowId(order.jobId),
         args: [input],
         parentClosePolicy: 'ABANDON',

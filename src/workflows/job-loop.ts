@@ -57,6 +57,11 @@ export class JobLoop {
     this.journalId = input.journal_id ?? null;
   }
 
+  /** Takes what the journal says, once. */
+  async look(): Promise<void> {
+    await this.hear((await this.settle({ does: 'look' })).facts);
+  }
+
   /** To its submission, or to its end without one. */
   async run(): Promise<void> {
     await CancellationScope.nonCancellable(async () => {
@@ -179,7 +184,7 @@ export class JobLoop {
     const passed = state === 'prepared' ? 0 : Date.now() - this.since;
     await this.rest(Math.max(0, timer.ms - passed));
     const upTo = this.asked;
-    await this.hear((await this.settle({ does: 'look' })).facts);
+    await this.look();
     const over = this.answered === upTo && this.job.state === state;
     this.answered = upTo;
     if (over) await this.apply(timer.then(Date.now()));

@@ -4,33 +4,9 @@
  */
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import { JOB_CHANGED_SIGNAL, SUBMIT_UPDATE } from '../activities/launch-contract';
-import type { Dict } from '../rules/fields';
 import type { JobReason, JobState } from '../rules/verification/job-states';
 
-export interface AuthorizedJobInput {
-  readonly order: Dict;
-  /** The journal that the job belongs to. @default the first worker's */
-  readonly journal_id?: string;
-  /** A launch receipt as compact JWS. */
-  readonly receipt: string;
-  /** How long the worker may take, from the moment that it was seen to run. */
-  readonly running_deadline_ms: number;
-  /** How long until the outcome of the launch must be known. @default 120000 */
-  readonly launch_lease_ms?: number;
-  /** Task queue of the workers that have the launcher. @default the workflow's own */
-  readonly task_queue?: string;
-  /** A submission ends this workflow, and the run makes of it what follows. @default false */
-  readonly projected_by_run?: boolean;
-  /** The hand-off that whoever starts this workflow has made. @default it has made none */
-  readonly handed_off?: HandedOff;
-}
-
-export interface HandedOff {
-  /** `no`: proven to have launched nothing, so it may be handed off again. */
-  readonly launched: 'no' | 'unknown';
-  /** How long ago it began. */
-  readonly ms_ago: number;
-}
+export type { AuthorizedJobInput, HandedOff } from '../activities/launch-contract';
 
 export interface JobStatus {
   readonly run_id: string;

@@ -24,6 +24,11 @@ export function jobWorkflowId(jobId: string): string {
   return `countersign/job/${jobId}`;
 }
 
+/** The id of the one that gives the job its own, where nobody else does. */
+export function standbyWorkflowId(jobId: string): string {
+  return `countersign/standby/${jobId}`;
+}
+
 export function orderToRecord(order: JobOrder): Dict {
   return {
     schema_version: JOB_ORDER_SCHEMA_VERSION,

@@ -8,6 +8,8 @@ import type { JobState } from './job-states';
 export const LAUNCH_LEASE_MS = 120_000;
 export const PROJECTION_LEASE_MS = 600_000;
 export const DISPATCH_PAUSE_MS = 10_000;
+/** For whoever had a job launched, to give it a workflow of its own, before somebody else does. */
+export const HEAD_START_MS = 5_000;
 
 export interface JobDurations {
   /** @default LAUNCH_LEASE_MS */

@@ -70,6 +70,11 @@ export async function startLaunch(rig: Rig, more: Wanted = {}, taskQueue = rig.t
     taskQueue,
     args: [asked(more)],
   });
+  return startedBy(rig, author);
+}
+
+/** Waits until the workflow asks for a receipt. */
+export async function startedBy(rig: Rig, author: WorkflowHandle): Promise<StartedLaunch> {
   const launch = await eventually(async () => {
     try {
       return await author.query<LaunchToAuthorize | null>('to_authorize');
@@ -103,7 +108,7 @@ export function trackJob(rig: Rig, { job }: StartedLaunch): void {
   });
 }
 
-/** Of the job's own workflow; null while the job has none. */
+/** Of the job's own workflow, or another by its id; null while there is none. */
 export async function runOf(job: WorkflowHandle): Promise<string | null> {
   try {
     return (await job.describe()).runId;

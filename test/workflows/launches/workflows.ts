@@ -35,6 +35,19 @@ export async function launchOne(options: Omit<AuthorizedLaunchOptions, 'receipt'
   });
 }
 
+export const tell = defineSignal<[what: 'launch' | 'leave']>('tell');
+
+/** Does nothing, launches, or leaves without waiting for what it has launched, as it is told. */
+export async function launchWhenTold(
+  options: Omit<AuthorizedLaunchOptions, 'receipt'>,
+): Promise<LaunchEnd | 'left' | null> {
+  const told = new Set<string>();
+  setHandler(toAuthorize, () => null);
+  setHandler(tell, (what) => void told.add(what));
+  await condition(() => told.has('launch'));
+  return Promise.race([launchOne(options), condition(() => told.has('leave')).then(() => 'left' as const)]);
+}
+
 /** Has its receipt already. */
 export async function launchAtOnce(options: AuthorizedLaunchOptions): Promise<LaunchEnd> {
   return authorizedLaunch(options);
