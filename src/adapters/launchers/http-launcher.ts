@@ -2,15 +2,18 @@
  * A launch that is one request to a worker service, and the door through which its workers come back. Invariant: the request
  * leaves at most once; a worker is known by the bearer credential alone, also after the process that launched it has gone.
  *
- * The service gets `POST` with `{job_id, role, provider, model, callback}` and the credential as its bearer token. A worker
+ * The service gets `POST` with `{job_id, role, provider, model, callback}` and the credential as its bearer token; with any error it can
+ * say `{code: 'not_launched'}`, which is believed. A worker
  * asks `GET <callback>/context` and `POST <callback>/submission` with the same token: 200, 201 when taken first, 4xx `{refused}`.
  */
 import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Launcher, WorkerDoors } from '../../ports';
+import { NOT_LAUNCHED } from '../../rules/launches/job-outcome';
 import { jsonObjectIn } from '../json-object';
 import { HttpExchange } from '../sinks/http-exchange';
+import { isRefusing } from './refusing-status';
 import { codeOf, submitted, type WorkerAnswer } from './worker-request';
 
 export interface HttpLauncherOptions {
@@ -59,8 +62,9 @@ export function httpLauncher(options: HttpLauncherOptions): Launcher {
       const reply = await exchange.send({ method: 'POST', url, headers, body }, signal, { sink: name, key: job.jobId });
       if (reply === 'not_connected') return { outcome: 'not_launched' };
       if (reply.status >= 200 && reply.status < 300) return { outcome: 'started' };
-      if (reply.status >= 400 && reply.status < 500 && reply.status !== 408) {
-        const code = jsonObjectIn(reply.body.toString('utf8'))?.['code'];
+      const code = jsonObjectIn(reply.body.toString('utf8'))?.['code'];
+      if (reply.status >= 400 && code === NOT_LAUNCHED) return { outcome: 'not_launched' };
+      if (isRefusing(reply.status)) {
         return { outcome: 'refused', code: typeof code === 'string' ? code : `http_${reply.status}` };
       }
       throw new Error(`unexpected_status: a status that proves nothing [launcher=${name}, job=${job.jobId}]`);

@@ -5,6 +5,7 @@
  */
 import type { Launcher, LaunchJob } from '../../ports';
 import { guardedFetch } from './guarded-fetch';
+import { isRefusing } from './refusing-status';
 
 /** What a client library has to be made with. */
 export interface ForcedClientOptions {
@@ -33,9 +34,6 @@ export interface ModelRequest {
   readonly signal: AbortSignal;
 }
 
-/** Answers by which a provider says that it did not do what was asked. Any other failure may have been paid for. */
-const REFUSING_STATUSES: readonly number[] = [400, 401, 402, 403, 404, 405, 413, 415, 422, 429];
-
 export function modelLauncher<Client>(options: ModelLauncherOptions<Client>): Launcher {
   const { deadlineMs = 120_000 } = options;
   return {
@@ -53,8 +51,9 @@ export function modelLauncher<Client>(options: ModelLauncherOptions<Client>): La
         // A library that tries again may go on to do so for minutes.
         output = await Promise.race([called, guard.triedAgain]);
       } catch (fault) {
+        // Any other failure may have been paid for.
         const status = guard.status();
-        if (guard.asked() > 0 && status !== null && REFUSING_STATUSES.includes(status)) {
+        if (guard.asked() > 0 && status !== null && isRefusing(status)) {
           return { outcome: 'refused', code: `http_${status}` };
         }
         throw fault;

@@ -1,7 +1,8 @@
 /**
  * Properties of a launch that is a request to a worker service, with a real service on a socket:
- * - one launch is one request, whatever is answered; 2xx started it, a 4xx refused it, a connection never made launched nothing,
- *   and anything else is unknown; an answer is not followed elsewhere;
+ * - one launch is one request, whatever is answered; 2xx started it, a connection never made launched nothing; of all other answers
+ *   only the listed statuses, and the typed word that nothing was launched, prove that it did not, whatever else the answer says; an
+ *   answer is not followed elsewhere;
  * - the worker comes back with its credential and with nothing else: fetches its context, submits once, again the same is 200,
  *   another 409; without the credential it is told 401, whatever the path says;
  * - what is no request of a worker changes nothing; a refusal is its code.
@@ -64,6 +65,32 @@ test.each([
   const outcome = await launcher.launch(JOB, visit(stranger)).catch(() => 'unknown' as const);
   expect(outcome).toEqual(expected);
   expect(received).toHaveLength(1);
+  await close?.();
+});
+
+const REFUSING = [400, 401, 402, 403, 404, 405, 413, 415, 422, 429];
+const ERRORS = Array.from({ length: 200 }, (_one, index) => 400 + index);
+
+test('of all 4xx and 5xx, the listed ones refuse, and any other does once it says that nothing was launched', async () => {
+  const launcher = httpLauncher({ name: 'service', url });
+  const close = await launcher.listen?.(() => stranger);
+  const answerTo = async (given: typeof reply): Promise<unknown> => {
+    reply = given;
+    return launcher.launch(JOB, visit(stranger)).catch(() => 'unknown');
+  };
+  for (const status of ERRORS) {
+    const refuses = REFUSING.includes(status);
+    expect(await answerTo({ status }), `${status}`).toEqual(
+      refuses ? { outcome: 'refused', code: `http_${status}` } : 'unknown',
+    );
+    expect(await answerTo({ status, body: '{"code":"conflict"}' }), `${status} with a word of its own`).toEqual(
+      refuses ? { outcome: 'refused', code: 'conflict' } : 'unknown',
+    );
+    expect(await answerTo({ status, body: '{"code":"not_launched"}' }), `${status} not launched`).toEqual({
+      outcome: 'not_launched',
+    });
+  }
+  expect(received).toHaveLength(3 * ERRORS.length);
   await close?.();
 });
 

@@ -37,6 +37,7 @@ const MODES: [string, ProviderMode, LaunchOutcome | 'unknown'][] = [
   ['answers', 'answers', { outcome: 'started' }],
   ['refuses with 429', { status: 429 }, { outcome: 'refused', code: 'http_429' }],
   ['refuses with 401', { status: 401 }, { outcome: 'refused', code: 'http_401' }],
+  ['conflicts with 409', { status: 409 }, 'unknown'],
   ['fails with 500', { status: 500 }, 'unknown'],
   ['is busy with 503', { status: 503 }, 'unknown'],
   ['cuts the answer off', 'cuts', 'unknown'],
