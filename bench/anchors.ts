@@ -14,10 +14,13 @@ import { LogReader, type SignedHead } from '../src/anchor/log-reader';
 import { LogWriter } from '../src/anchor/log-writer';
 import { MOST_HEADS_IN_A_BATCH } from '../src/rules/anchors/batch';
 import { signerFromSeed } from '../src/rules/anchors/note-keys';
+import { askedFor } from './arguments';
 
 const PROOFS = 500;
-const [heads = 1_000_000, lineages = 250_000] = process.argv.slice(2, 4).map(Number);
-const given = process.argv[4];
+const {
+  counts: { heads, lineages },
+  text: given,
+} = askedFor({ counts: { heads: 1_000_000, lineages: 250_000 }, text: 'folder' });
 const key = signerFromSeed('log', 'bench.example/log', new Uint8Array(32).fill(7));
 const journalId = `jrn_${'0'.repeat(32)}`;
 
@@ -62,7 +65,7 @@ async function main(): Promise<void> {
     };
     process.stdout.write(`${JSON.stringify(line)}\n`);
   } finally {
-    if (given === undefined) rmSync(folder, { recursive: true, force: true });
+    if (given === null) rmSync(folder, { recursive: true, force: true });
   }
 }
 

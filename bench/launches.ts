@@ -11,6 +11,7 @@ import path from 'node:path';
 import { DefaultLogger, Runtime } from '@temporalio/worker';
 import type { Store } from '../src';
 import { fileStore } from '../src/adapters/stores';
+import { askedFor } from './arguments';
 import { withLaunches, type LaunchBench } from './launch-setup';
 import { interleave, type Variant } from './measure';
 import { BenchMemoryStore } from './memory-store';
@@ -74,8 +75,9 @@ async function measure(bench: LaunchBench, rounds: number): Promise<Readonly<Rec
   return measured as Record<Latency, Measured>;
 }
 
-async function main(args: readonly string[]): Promise<void> {
-  const rounds = args.includes('--quick') ? 10 : 30;
+async function main(): Promise<void> {
+  const asked = askedFor({ flags: ['json', 'quick', 'memory'] });
+  const rounds = asked.has('quick') ? 10 : 30;
   Runtime.install({
     telemetryOptions: { logging: { filter: 'ERROR', forward: {} } },
     logger: new DefaultLogger('ERROR'),
@@ -84,7 +86,7 @@ async function main(args: readonly string[]): Promise<void> {
   const setting = (lifted: boolean): Parameters<typeof withLaunches>[0] => ({
     lifted,
     storeAt: (name): Store =>
-      args.includes('--memory')
+      asked.has('memory')
         ? new BenchMemoryStore()
         : fileStore(path.join(folder, String(lifted), name), { createRoot: true }),
   });
@@ -94,7 +96,7 @@ async function main(args: readonly string[]): Promise<void> {
     say('with the limit lifted:');
     const lifted = await withLaunches(setting(true), (bench) => measure(bench, rounds));
     const report: Report = { normal, lifted };
-    if (args.includes('--json')) process.stdout.write(`${JSON.stringify(report)}\n`);
+    if (asked.has('json')) process.stdout.write(`${JSON.stringify(report)}\n`);
     else print(report);
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -119,7 +121,7 @@ function print({ normal, lifted }: Report): void {
   }
 }
 
-main(process.argv.slice(2)).then(
+main().then(
   () => process.exit(0),
   (fault: unknown) => {
     process.stderr.write(`${fault instanceof Error ? (fault.stack ?? fault.message) : String(fault)}\n`);

@@ -6,6 +6,7 @@
 import { DefaultLogger, Runtime } from '@temporalio/worker';
 import { carrierWorkflowId } from '../src/rules/plans/identity';
 import type { GovernedPlan } from '../src/rules/plans/plan';
+import { askedFor } from './arguments';
 import { interleave, type Act, type Variant } from './measure';
 import { withBench, type Bench } from './setup';
 
@@ -125,16 +126,17 @@ async function events(bench: Bench): Promise<{ governed100: number; governed1: n
   };
 }
 
-async function main(args: readonly string[]): Promise<void> {
-  const rounds = args.includes('--quick')
+async function main(): Promise<void> {
+  const asked = askedFor({ flags: ['json', 'quick', 'memory'], choices: { only: ['normal', 'lifted'] } });
+  const rounds = asked.has('quick')
     ? { single: 10, ordered: 2, throughput: 2 }
     : { single: 60, ordered: 7, throughput: 7 };
   Runtime.install({
     telemetryOptions: { logging: { filter: 'ERROR', forward: {} } },
     logger: new DefaultLogger('ERROR'),
   });
-  const only = args.includes('--only') ? args[args.indexOf('--only') + 1] : undefined;
-  const inMemory = args.includes('--memory');
+  const { only } = asked.choices;
+  const inMemory = asked.has('memory');
   const wanted = (name: string): boolean => only === undefined || only === name;
   say('as the dev server is (one step per 50 ms and workflow):');
   const normal = wanted('normal')
@@ -155,7 +157,7 @@ async function main(args: readonly string[]): Promise<void> {
     medians_ms: { normal: normal?.medians ?? null, lifted: lifted?.medians ?? null },
     prepare_ms: { normal: normal?.prepare ?? null, lifted: lifted?.prepare ?? null },
   };
-  if (args.includes('--json')) process.stdout.write(`${JSON.stringify(report)}\n`);
+  if (asked.has('json')) process.stdout.write(`${JSON.stringify(report)}\n`);
   else print(report);
 }
 
@@ -179,7 +181,7 @@ function print(report: {
   if (report.events !== null) process.stdout.write(`history events: ${JSON.stringify(report.events)}\n`);
 }
 
-main(process.argv.slice(2)).then(
+main().then(
   () => process.exit(0),
   (fault: unknown) => {
     process.stderr.write(`${fault instanceof Error ? (fault.stack ?? fault.message) : String(fault)}\n`);

@@ -18,6 +18,7 @@ import { callIdOf, callRunId, queueWorkflowId, sessionWorkflowId, toolIdOf } fro
 import { workflowIdDigest } from '../src/rules/plans/identity';
 import { planToRecord } from '../src/rules/plans/plan';
 import { startDevServer } from '../src/testing/dev-server';
+import { askedFor } from './arguments';
 import { interleave, type Variant } from './measure';
 import { BenchMemoryStore } from './memory-store';
 import { PLAIN_TASK_QUEUE } from './queue-names';
@@ -162,14 +163,15 @@ async function measure(rounds: number, crowd: number, inMemory: boolean): Promis
   }
 }
 
-async function main(args: readonly string[]): Promise<void> {
+async function main(): Promise<void> {
+  const asked = askedFor({ flags: ['json', 'quick', 'memory'] });
   Runtime.install({
     telemetryOptions: { logging: { filter: 'ERROR', forward: {} } },
     logger: new DefaultLogger('ERROR'),
   });
-  const quick = args.includes('--quick');
-  const report = await measure(quick ? 10 : 40, quick ? 5 : 20, args.includes('--memory'));
-  if (args.includes('--json')) return void process.stdout.write(`${JSON.stringify(report)}\n`);
+  const quick = asked.has('quick');
+  const report = await measure(quick ? 10 : 40, quick ? 5 : 20, asked.has('memory'));
+  if (asked.has('json')) return void process.stdout.write(`${JSON.stringify(report)}\n`);
   const ratios = report['ratios'] as Record<keyof typeof LIMITS, number>;
   for (const name of Object.keys(LIMITS) as (keyof typeof LIMITS)[]) {
     const kept = ratios[name] <= LIMITS[name] ? 'within' : 'MISSES';
@@ -180,7 +182,7 @@ async function main(args: readonly string[]): Promise<void> {
   process.stdout.write(`calls a second, by queues: ${JSON.stringify(report['calls_per_second_by_queues'])}\n`);
 }
 
-main(process.argv.slice(2)).then(
+main().then(
   () => process.exit(0),
   (fault: unknown) => {
     process.stderr.write(`${fault instanceof Error ? (fault.stack ?? fault.message) : String(fault)}\n`);

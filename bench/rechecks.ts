@@ -20,9 +20,11 @@ import { resultDigest } from '../src/rules/verification/results';
 import { runDigest, runIdOf, type VerificationRun } from '../src/rules/verification/run';
 import { recheckIntentId } from '../src/rules/verification/sitting';
 import { importLifecycle } from '../src/transfer/lifecycle-import';
+import { askedFor } from './arguments';
 
-const [receiptCount = 10_000, recordCount = 100_000] = process.argv.slice(2).map(Number).filter(Number.isFinite);
-const folder = process.argv.includes('--place') ? mkdtempSync(path.join(os.tmpdir(), 'bench-rechecks-')) : null;
+const { has, counts } = askedFor({ flags: ['place'], counts: { receipts: 10_000, records: 100_000 } });
+const { receipts: receiptCount, records: recordCount } = counts;
+const folder = has('place') ? mkdtempSync(path.join(os.tmpdir(), 'bench-rechecks-')) : null;
 const file = folder === null ? null : path.join(folder, 'histories.jsonl');
 const out = file === null ? null : openSync(file, 'wx');
 const id = (prefix: string, text: string): string => `${prefix}_${sha256Hex(text).slice(0, 32)}`;

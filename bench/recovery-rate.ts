@@ -14,9 +14,9 @@ import {
   sha256Hex,
   validateSuccessor,
 } from '../src/rules/recovery';
+import { askedFor } from './arguments';
 
-const checkpoints = Number(process.argv[2] ?? 4000);
-const effects = Number(process.argv[3] ?? 10);
+const { checkpoints, effects } = askedFor({ counts: { checkpoints: 4_000, effects: 10 } }).counts;
 const runId = `run_${sha256Hex('run').slice(0, 32)}`;
 
 function makeEffects(count: number): EffectRecord[] {

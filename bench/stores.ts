@@ -19,6 +19,7 @@ import { ACCESS } from '../test/systems/s3-server';
 import { isMissing } from '../test/systems/system';
 import { startPostgres } from '../test/systems/postgres';
 import { startVersitygw } from '../test/systems/versitygw';
+import { askedFor } from './arguments';
 import { driveOn } from './drive-on';
 import { interleave, median, type Variant } from './measure';
 import { sinkPairs } from './sink-pairs';
@@ -130,8 +131,9 @@ function print(title: string, rows: Readonly<Record<string, Readonly<Record<stri
   }
 }
 
-async function main(args: readonly string[]): Promise<void> {
-  const rounds = args.includes('--quick') ? QUICK : FULL;
+async function main(): Promise<void> {
+  const asked = askedFor({ flags: ['json', 'quick'] });
+  const rounds = asked.has('quick') ? QUICK : FULL;
   const folder = await mkdtemp(path.join(os.tmpdir(), 'countersign-bench-stores-'));
   const ends: (() => Promise<void>)[] = [() => rm(folder, { recursive: true, force: true })];
   try {
@@ -174,13 +176,13 @@ async function main(args: readonly string[]): Promise<void> {
     print('sinks', sinks);
     for (const [name, missing] of Object.entries(skipped)) say(`skipped: ${name}: ${missing}`);
     say(`load ${load.before.join(' ')} before, ${load.after.join(' ')} after, on ${load.processors} processors`);
-    if (args.includes('--json')) say(JSON.stringify({ stores, drive, sinks, load, skipped: Object.keys(skipped) }));
+    if (asked.has('json')) say(JSON.stringify({ stores, drive, sinks, load, skipped: Object.keys(skipped) }));
   } finally {
     for (const end of ends) await end();
   }
 }
 
-main(process.argv.slice(2)).then(
+main().then(
   () => process.exit(0),
   (fault: unknown) => {
     process.stderr.write(`${fault instanceof Error ? (fault.stack ?? fault.message) : String(fault)}\n`);
