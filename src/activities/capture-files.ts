@@ -7,24 +7,29 @@
 import type { CreateOutcome } from '../ports';
 import { Refusal } from '../rules/refusal';
 import { captureToText, type CaptureRecord } from '../rules/verification/capture-record';
-import type { Entries } from './entries';
+import type { Entries, Entry } from './entries';
 
 export class CaptureFiles {
   constructor(private readonly entries: Entries) {}
 
   settle(capture: CaptureRecord): Promise<CreateOutcome> {
-    return this.entries.settle(pathOf(capture), captureToText(capture));
+    return this.entries.settle(...captureEntry(capture));
+  }
+
+  async isOther(capture: CaptureRecord): Promise<boolean> {
+    const [path, text] = captureEntry(capture);
+    const bytes = await this.entries.bytes(path);
+    return bytes !== null && new TextDecoder().decode(bytes) !== text;
   }
 
   /** Throws `journal_conflict` where it is known as something else. */
   async refuseOther(capture: CaptureRecord): Promise<void> {
-    const path = pathOf(capture);
-    const bytes = await this.entries.bytes(path);
-    if (bytes === null || new TextDecoder().decode(bytes) === captureToText(capture)) return;
+    if (!(await this.isOther(capture))) return;
+    const [path] = captureEntry(capture);
     throw new Refusal('journal_conflict', 'is another in the target than in what would be placed there', path);
   }
 }
 
-function pathOf({ captureId }: CaptureRecord): string {
-  return `captures/${captureId}.json`;
+export function captureEntry(capture: CaptureRecord): Entry {
+  return [`captures/${capture.captureId}.json`, captureToText(capture)];
 }

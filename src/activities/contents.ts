@@ -117,7 +117,9 @@ export class Contents {
     const outcome = await this.store.create(`launches/${captureId}`, encoder.encode(runId));
     if (outcome !== 'conflict') return runId;
     const bytes = await this.read(`launches/${captureId}`);
-    return bytes === null ? runId : decode(bytes);
+    if (bytes === null)
+      throw new Refusal('content_missing', 'which launch this call is cannot be read back', captureId);
+    return decode(bytes);
   }
 
   /** The first of the entries that is there, once its bytes are those of the digest. */

@@ -23,6 +23,8 @@ const LONGEST_CHAIN = 1_000;
 /** What a claim writes, in order. */
 export interface Claim {
   readonly order: JobOrder;
+  /** That an author's call is this launch; null of a job of a run. */
+  readonly call: Entry | null;
   /** Name and text of the nonce's claim. */
   readonly nonce: Entry;
   /** Null where it is stored already. */
@@ -30,7 +32,7 @@ export interface Claim {
   readonly slot: SlotRecord;
   readonly pass: WorkerPass;
 }
-export type ClaimAnswer = 'ours' | 'taken' | 'other_order' | 'nonce_used' | 'other_receipt';
+export type ClaimAnswer = 'ours' | 'taken' | 'other_call' | 'other_order' | 'nonce_used' | 'other_receipt';
 
 export class JobFiles {
   private readonly folder: string;
@@ -71,8 +73,9 @@ export class JobFiles {
   }
 
   /** Each entry becomes visible only when those before it are: who has the slot has all of it. */
-  async claim({ order, nonce, receipt, slot, pass }: Claim): Promise<ClaimAnswer> {
+  async claim({ order, call, nonce, receipt, slot, pass }: Claim): Promise<ClaimAnswer> {
     const before: (readonly [Entry, ClaimAnswer])[] = [
+      ...(call === null ? [] : [[call, 'other_call'] as const]),
       [[`${this.folder}/order.json`, orderToText(order)], 'other_order'],
       [nonce, 'nonce_used'],
     ];

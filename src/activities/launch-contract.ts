@@ -45,8 +45,8 @@ export type Stored = 'intact' | 'broken' | null;
 
 export interface LaunchRequest {
   readonly order: Dict;
-  /** What the author of the calling workflow named it; where its job has no workflow of its own yet. */
-  readonly call?: { readonly origin: string; readonly id: string };
+  /** What its author named it, in which workflow; absent of a job of a run. */
+  readonly call?: NamedCall;
   /** The journal that this history belongs to; null until the first answer. */
   readonly journal_id: string | null;
   /** A launch receipt as compact JWS. */
@@ -61,9 +61,19 @@ export interface LaunchRequest {
   };
 }
 
+/** Held against the order, which follows from it. */
+export interface NamedCall {
+  readonly origin: string;
+  readonly id: string;
+  /** @default the calling workflow, where that is the author's */
+  readonly workflow_id?: string;
+}
+
 /** Of the workflow `authorizedJob`. */
 export interface AuthorizedJobInput {
   readonly order: Dict;
+  /** What its author named it; absent of a job of a run. */
+  readonly call?: NamedCall;
   /** The journal that the job belongs to. @default the first worker's */
   readonly journal_id?: string;
   /** A launch receipt as compact JWS. */

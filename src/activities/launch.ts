@@ -20,7 +20,8 @@ import type { LaunchRequest, LaunchResult } from './launch-contract';
 import type { Carriers, LaunchCaller, LaunchEngine } from './launch-engine';
 import { refuseOutOfTurn } from './launch-turn';
 import { readJob } from './read-job';
-import { refuseOtherLaunch } from './stage-launch';
+import { captureEntry } from './capture-files';
+import { claimOfCall, otherLaunch, refuseOtherLaunch } from './stage-launch';
 import { endJob, workerDoors } from './worker-door';
 
 export async function launch(
@@ -31,7 +32,7 @@ export async function launch(
 ): Promise<LaunchResult> {
   const started = engine.now();
   const order = orderFromRecord(request.order);
-  const call = isOwn(order, caller) ? null : authorsCall(order, caller, request.call);
+  const call = callOf(order, caller, request.call);
   const journalId = await engine.journal.id();
   const at = { journal_id: journalId };
   if (request.journal_id !== null && request.journal_id !== journalId) {
@@ -63,6 +64,7 @@ export async function launch(
   const slot = slotOf(order, owner, now(), deadlineMs);
   const answer = await files.claim({
     order,
+    call: call === null ? null : captureEntry(claimOfCall(call, order)),
     nonce: nonceOf(receipt),
     receipt: held ? null : { token: receipt.token, key: receipt.key, receivedAt: engine.now() },
     slot,
@@ -71,6 +73,7 @@ export async function launch(
   if (answer === 'taken' || answer === 'other_receipt') {
     return { ...at, status: 'taken', ...(await readJob(engine, files)) };
   }
+  if (answer === 'other_call') throw otherLaunch();
   if (answer !== 'ours') return { ...at, status: 'turned_down', ...CLAIM_REFUSED[answer] };
 
   await engine.atLaunch?.('claimed');
@@ -118,7 +121,7 @@ export async function launch(
   heard.answers();
   const known = await readJob(engine, files);
   // An author whose workflow was reset meanwhile does not hear the answer, and has the job carried by its own.
-  if (call !== null) await carriers.changed(jobId);
+  if (!isOwn(order, caller)) await carriers.changed(jobId);
   return { ...at, status: 'claimed', ...known };
 }
 
@@ -167,7 +170,11 @@ const CLAIM_REFUSED: Record<'other_order' | 'nonce_used', TurnedDown> = {
 };
 
 /** Anyone in the namespace can call an activity; only the job's own workflow may launch it, and that of the author whose call it is. */
-function authorsCall(order: JobOrder, { workflowId }: LaunchCaller, named: LaunchRequest['call']): LaunchCall {
+function callOf(order: JobOrder, caller: LaunchCaller, named: LaunchRequest['call']): LaunchCall | null {
+  const own = isOwn(order, caller);
+  // A job of a run is no author's; nor did authors of before say whose it was.
+  if (own && named === undefined) return null;
+  const workflowId = own ? (named?.workflow_id ?? null) : caller.workflowId;
   if (named !== undefined && workflowId !== null) {
     const call: LaunchCall = { origin: named.origin, id: named.id, workflowId };
     const { provider, model, contentBoundary, costCeiling, contextDigest } = order;

@@ -5,8 +5,9 @@
  */
 import { refDigest, resolveRefs } from '../rules/calls/ref';
 import { captureIdOf, orderOfCall, type LaunchCall } from '../rules/launches/launch-call';
-import { orderToRecord, type JobOrder } from '../rules/launches/job-order';
+import { orderDigest, orderToRecord, type JobOrder } from '../rules/launches/job-order';
 import { Refusal } from '../rules/refusal';
+import type { CaptureRecord } from '../rules/verification/capture-record';
 import { CONTENT_BOUNDARIES } from '../rules/verification/names';
 import type { Engine } from './engine';
 import type { StagedLaunch, StageLaunchRequest } from './launch-contract';
@@ -34,8 +35,10 @@ export async function stageLaunch(
     costCeiling: request.cost_ceiling,
     contextDigest,
   });
-  await refuseOtherLaunch({ contents }, call, order);
-  const before = await launchedBefore({ journal, contents }, order);
+  const stores = { journal, contents };
+  await refuseOtherLaunch(stores, call, order);
+  await refuseOtherClaim(stores, call, order);
+  const before = await launchedBefore(stores, order);
   return { journal_id: await journal.id(), order: orderToRecord(order), ...(before === null ? {} : { before }) };
 }
 
@@ -50,14 +53,28 @@ async function launchedBefore(
   return { ...known, receipt: receipt?.token ?? null };
 }
 
-/** A call is one launch for ever. */
+/** A call is one launch for ever: by the content store from when it was asked for, by the journal from when it was claimed. */
 export async function refuseOtherLaunch(
   { contents }: Pick<Stores, 'contents'>,
   call: LaunchCall,
   { runId }: Pick<JobOrder, 'runId'>,
 ): Promise<void> {
   if ((await contents.settleLaunch(captureIdOf(call), runId)) === runId) return;
-  throw new Refusal('plan_conflict', 'this launch is already known with other arguments; use another id', 'id');
+  throw otherLaunch();
+}
+
+export function otherLaunch(): Refusal {
+  return new Refusal('plan_conflict', 'this launch is already known with other arguments; use another id', 'id');
+}
+
+/** What the journal holds of a call whose launch was claimed. */
+export function claimOfCall(call: LaunchCall, order: JobOrder): CaptureRecord {
+  return { captureId: captureIdOf(call), snapshot: order.snapshotDigest, bound: orderDigest(order) };
+}
+
+async function refuseOtherClaim({ journal }: Stores, call: LaunchCall, order: JobOrder): Promise<void> {
+  if (!(await journal.captures.isOther(claimOfCall(call, order)))) return;
+  throw otherLaunch();
 }
 
 /** A Ref as a whole is the digest that it names; anything else is kept under a salt of the call, so that it is one digest. */

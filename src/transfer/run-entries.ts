@@ -4,18 +4,22 @@
  */
 import type { Store } from '../ports';
 import { LIFECYCLE_FOLDER } from '../activities/run-files';
+import { orderDigest, orderFromBytes } from '../rules/launches/job-order';
 import { claimFromBytes } from '../rules/receipts/nonce-claim';
 import { slotFromBytes } from '../rules/sends/slot';
+import { captureFromBytes } from '../rules/verification/capture-record';
 import { lifecycleFromBytes } from '../rules/verification/lifecycle-record';
 
 const LINEAGE = /^lineage-([0-9]{4,})\/$/;
 const SENDS = 'sends';
 const CLAIMS = 'claims';
+const CAPTURES = 'captures';
 
 /** Paths in byte order. `journal.json` is not among them. */
 export async function runEntries(store: Store, runId: string): Promise<readonly string[]> {
   const own = await entriesUnder(store, runId);
-  return [...own, ...(await claimsOf(store, runId)), ...(await capturesOf(store, runId))].sort();
+  const captures = [...(await capturesOf(store, runId)), ...(await callsOf(store, own))];
+  return [...own, ...(await claimsOf(store, runId)), ...captures].sort();
 }
 
 /** Those in the folder of the run: all but the claims of nonces and captures, which the whole journal shares. */
@@ -110,9 +114,43 @@ async function capturesOf(store: Store, runId: string): Promise<readonly string[
   for (const path of await below(store, `${runId}/${LIFECYCLE_FOLDER}`)) {
     const bytes = await store.read(path);
     const captureId = bytes === null ? null : capturedBy(bytes);
-    if (captureId !== null) used.push(`captures/${captureId}.json`);
+    if (captureId !== null) used.push(`${CAPTURES}/${captureId}.json`);
   }
   return used;
+}
+
+/** The capture of an author's call: it says that the call is a launch of these. */
+async function callsOf(store: Store, own: readonly string[]): Promise<readonly string[]> {
+  const orders = new Set<string>();
+  for (const path of own) {
+    const bytes = /\/jobs\/[0-9a-f]{32}\/order\.json$/.test(path) ? await store.read(path) : null;
+    const order = bytes === null ? null : digestOfOrder(bytes);
+    if (order !== null) orders.add(order);
+  }
+  if (orders.size === 0) return [];
+  const paths: string[] = [];
+  for (const name of await store.list(CAPTURES)) {
+    const bytes = await store.read(`${CAPTURES}/${name}`);
+    const bound = bytes === null ? null : boundOf(bytes);
+    if (bound !== null && orders.has(bound)) paths.push(`${CAPTURES}/${name}`);
+  }
+  return paths;
+}
+
+function digestOfOrder(bytes: Uint8Array): string | null {
+  try {
+    return orderDigest(orderFromBytes(bytes));
+  } catch {
+    return null;
+  }
+}
+
+function boundOf(bytes: Uint8Array): string | null {
+  try {
+    return captureFromBytes(bytes).bound;
+  } catch {
+    return null;
+  }
 }
 
 function capturedBy(bytes: Uint8Array): string | null {

@@ -231,6 +231,7 @@ async function carriedByJob(asked: Asked, more: Pick<AuthorizedJobInput, 'handed
   const { options, order, record, journalId, receipt } = asked;
   const input: AuthorizedJobInput = {
     order: record,
+    call: { ...callOf(options), workflow_id: workflowInfo().workflowId },
     ...(journalId === null ? {} : { journal_id: journalId }),
     receipt,
     running_deadline_ms: options.runningDeadlineMs,

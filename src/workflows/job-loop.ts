@@ -163,6 +163,7 @@ export class JobLoop {
     return launchOnce(
       {
         order: this.record,
+        ...(this.input.call === undefined ? {} : { call: this.input.call }),
         journal_id: this.journalId,
         receipt: this.input.receipt,
         lease_ms: launchLeaseMs,

@@ -5,7 +5,7 @@ import { withDeadline } from '../../src/activities/deadline';
 import { newOwner } from '../../src/activities/drive-activity';
 import { Journal } from '../../src/activities/journal';
 import { launch } from '../../src/activities/launch';
-import type { LaunchResult, SettleRequest, SettleResult } from '../../src/activities/launch-contract';
+import type { LaunchRequest, LaunchResult, SettleRequest, SettleResult } from '../../src/activities/launch-contract';
 import type { LaunchEngine } from '../../src/activities/launch-engine';
 import { Launchers } from '../../src/activities/launchers';
 import { settle } from '../../src/activities/settle';
@@ -42,17 +42,22 @@ export class LaunchBench {
     id = 'one',
     store = new MemoryStore(),
     context: (kept: MemoryStore) => unknown = () => ({ prompt: 'x' }),
+    cost_ceiling = 5,
   ): Promise<LaunchBench> {
     const bench = new LaunchBench(id, store);
     bench.store.put('journal.json', new TextEncoder().encode(journalToText('0'.repeat(32))));
     const staged = await stageLaunch(bench.engine, 'author', {
-      ...{ origin: 'test', id, provider: 'p', model: 'm', cost_ceiling: 5, content_boundary: 'whole_context' },
+      ...{ origin: 'test', id, provider: 'p', model: 'm', cost_ceiling, content_boundary: 'whole_context' },
       context: await context(bench.kept),
     });
     bench.record = staged.order;
     const { role: _role, parent: _parent, origin: _origin, ...fixed } = orderFromRecord(staged.order);
     const claims = { kind: 'launch', journalId: staged.journal_id, retryLimit: 0, authorizer: 'human' } as const;
-    const times = { jti: `nonce_${sha256Hex(id).slice(0, 32)}`, iat: AT / 1000, exp: AT / 1000 + 60 };
+    const times = {
+      jti: `nonce_${sha256Hex(`${id}${cost_ceiling}`).slice(0, 32)}`,
+      iat: AT / 1000,
+      exp: AT / 1000 + 60,
+    };
     bench.receipt = signReceipt({ ...claims, ...fixed, role: APPROVER, ...times }, signer('ann'));
     return bench;
   }
@@ -85,7 +90,17 @@ export class LaunchBench {
   }
 
   launch(workflowId: string | null = this.own): Promise<LaunchResult> {
-    const call = workflowId === this.own ? {} : { call: { origin: 'test', id: this.id } };
+    return this.handOff(workflowId, workflowId === this.own ? {} : { call: { origin: 'test', id: this.id } });
+  }
+
+  /** By the job's own workflow, which was told whose job it is. */
+  launchFromOwn(
+    call: LaunchRequest['call'] = { origin: 'test', id: this.id, workflow_id: 'author' },
+  ): Promise<LaunchResult> {
+    return this.handOff(this.own, { call });
+  }
+
+  private handOff(workflowId: string | null, call: Pick<LaunchRequest, 'call'>): Promise<LaunchResult> {
     const request = { order: this.record, ...call, journal_id: null, receipt: this.receipt, lease_ms: 120_000 };
     return launch(this.engine, { workflowId, scheduledAt: 0 }, quiet, request);
   }

@@ -132,6 +132,29 @@ test('the workflow that its order names hands it off once, like its own, and can
   await bench.verified();
 });
 
+test('an id is one launch, whoever hands it off, and without the content store', async () => {
+  const bench = await LaunchBench.make();
+  const other = await LaunchBench.make('one', bench.store, undefined, 6);
+  expect(await bench.launchFromOwn()).toMatchObject({ status: 'claimed' });
+  await expect(other.launch('author')).rejects.toMatchObject({ code: 'plan_conflict' });
+  await expect(other.launchFromOwn()).rejects.toMatchObject({ code: 'plan_conflict' });
+  await expect(LaunchBench.make('one', bench.store, undefined, 6)).rejects.toMatchObject({ code: 'plan_conflict' });
+  expect(await bench.launch('author')).toMatchObject({ status: 'taken' });
+  expect([bench.launched.length, other.launched.length]).toEqual([1, 0]);
+  await bench.verified();
+});
+
+test('a job that names another call than its own launches nothing', async () => {
+  const bench = await LaunchBench.make();
+  for (const call of [
+    { origin: 'test', id: 'two', workflow_id: 'author' },
+    { origin: 'test', id: 'one' },
+  ]) {
+    await expect(bench.launchFromOwn(call)).rejects.toMatchObject({ code: 'not_the_plans_workflow' });
+  }
+  expect(bench.launched).toEqual([]);
+});
+
 test('a context that is gone launches nothing', async () => {
   const bench = await LaunchBench.make();
   for (const name of bench.kept.names('results')) bench.kept.entries.delete(`results/${name}`);

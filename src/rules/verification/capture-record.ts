@@ -12,7 +12,7 @@ export interface CaptureRecord {
   readonly captureId: string;
   /** Digest of the snapshot. */
   readonly snapshot: string;
-  /** Digest of the recheck or affirmation that it belongs to; null of any other run, of which there may be several. */
+  /** Digest of the recheck, affirmation or order of an author's launch that it belongs to; null of any other run, of which there may be several. */
   readonly bound: string | null;
 }
 
