@@ -2,7 +2,7 @@
  * Properties of the workflow entry, as source and as built:
  * - the real bundler takes it without `ignoreModules`, and the bundle holds no module of Node and no zod;
  * - of this package it reaches the rules, the workflows and the wire contract of `drive`, nothing else;
- * - it stays small: no more than 896 kB of our own code and its libraries in the bundle, as written, comments included.
+ * - it stays small: no more than 912 kB of our own code and its libraries in the bundle, as written, comments included.
  */
 import { existsSync } from 'node:fs';
 import path from 'node:path';
@@ -58,6 +58,6 @@ describe.each(ENTRIES)('%s', (entry) => {
     expect(ours.filter((name) => !ALLOWED.test(name))).toEqual([]);
     expect(modules.filter((name) => name.startsWith('node_modules/') && !LIBRARIES.test(name))).toEqual([]);
     expect(modules.filter((name) => builtinModules.includes(name.replace(/^node:/, '')))).toEqual([]);
-    expect(own).toBeLessThan(896 * 1024);
+    expect(own).toBeLessThan(912 * 1024);
   });
 });
