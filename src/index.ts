@@ -8,12 +8,16 @@ export { CountersignToolWorker, type CountersignToolWorkerOptions, type ToolAllo
 export {
   defineTool,
   descriptorHash,
+  mcpTools,
   ToolError,
   ToolOutcomeUnknown,
   type ToolCall,
   type ToolFound,
+  type McpToolOptions,
+  type McpToolsOptions,
   type ToolHandler,
 } from './adapters/tools';
+export type { McpAddress, McpProgram, McpResult } from './adapters/sinks';
 export type { ToolDescriptor } from './session-tools';
 export type { PolicyRule } from './rules/invocations/policy';
 export { putContent, readContent } from './refs';

@@ -1,6 +1,6 @@
 /**
  * Properties of adapters whose client library is not installed, tried in a folder that has none:
- * - the entries `countersign/sinks` and `countersign/stores`, and the inbox, are loaded all the same
+ * - the entries `countersign/sinks` and `countersign/stores`, the tools of sessions and the inbox, are loaded all the same
  * - each factory says, when it is called, which package it needs and how to install it; so does a store by its address
  * - every optional peer is the need of at least one of them
  */
@@ -23,7 +23,10 @@ const peers = Object.keys(peerDependenciesMeta).filter((name) => name !== TRACIN
 
 const folder = mkdtempSync(path.join(tmpdir(), 'countersign-bare-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
-const ENTRIES = { sinks: 'adapters/sinks/index', stores: 'adapters/stores/index', oidc: 'inbox/oidc' };
+const ENTRIES = {
+  ...{ sinks: 'adapters/sinks/index', stores: 'adapters/stores/index' },
+  ...{ tools: 'adapters/tools/index', oidc: 'inbox/oidc' },
+};
 for (const [entry, source] of Object.entries(ENTRIES)) {
   buildSync({
     entryPoints: [path.join(root, `src/${source}.ts`)],
@@ -40,6 +43,7 @@ const NEEDS: Record<string, string> = {
   [`sinks.s3Sink({ name: 'a', ...${BUCKET} })`]: '@aws-sdk/client-s3',
   [`sinks.stripeSink({ name: 'a', apiKey: () => 'rk_test_x' })`]: 'stripe',
   [`sinks.mcpSink({ name: 'a', server: { command: 'x' }, tools: { x: {} } })`]: '@modelcontextprotocol/sdk',
+  [`tools.mcpTools({ name: 'a', server: { command: 'x' } })`]: '@modelcontextprotocol/sdk',
   [`sinks.smtpSink({ name: 'a', host: 'localhost', from: { address: 'a@example.org' } })`]: 'nodemailer',
   [`stores.postgresStore(${PG})`]: 'pg',
   [`stores.postgresContentStore(${PG})`]: 'pg',
@@ -53,7 +57,7 @@ const NEEDS: Record<string, string> = {
 };
 
 test('each factory says what to install, and nothing before', () => {
-  const script = `const [sinks, stores, oidc] = ['sinks', 'stores', 'oidc'].map((name) => require('./' + name + '.js'));
+  const script = `const [sinks, stores, tools, oidc] = ['sinks', 'stores', 'tools', 'oidc'].map((name) => require('./' + name + '.js'));
     const told = [${Object.keys(NEEDS)
       .map((call) => `async () => ${call}`)
       .join(', ')}].map((make) => make().then(() => 'made', (fault) => fault.message));

@@ -31,6 +31,7 @@ export function serveTools(log: string): Server {
       { name: 'put', inputSchema: plain, annotations: { idempotentHint: true, readOnlyHint: false } },
       { name: 'burn', inputSchema: plain, annotations: { readOnlyHint: false, destructiveHint: true } },
       { name: 'slow', inputSchema: plain },
+      { name: 'stall', description: 'Answers no first call.', inputSchema: plain },
       { name: 'die', inputSchema: plain },
       { name: 'fail', inputSchema: plain },
       { name: 'reject', inputSchema: plain },
@@ -53,9 +54,13 @@ export function serveTools(log: string): Server {
       return { content: [], structuredContent: { tool: called, key: under, digest, others: others.length } };
     }
     const digest = String(meta['countersign/operation_digest']);
-    appendFileSync(log, `${JSON.stringify({ tool: name, key, digest, given })}\n`);
+    const before = entries().length;
+    appendFileSync(log, `${JSON.stringify({ tool: name, key, digest, given, pid: process.pid })}\n`);
     const text = String(given['text']);
     switch (name) {
+      case 'stall':
+        if (before === 0) await delay(60_000);
+        break;
       case 'slow':
         await delay(60_000);
         break;

@@ -20,6 +20,7 @@ export interface McpAddress {
 
 export interface McpTool {
   readonly name: string;
+  readonly description?: string;
   readonly inputSchema?: unknown;
   readonly annotations?: McpAnnotations;
   readonly execution?: { readonly taskSupport?: string };
@@ -40,6 +41,7 @@ interface Client {
   onclose?: () => void;
   connect(transport: unknown, options: object): Promise<void>;
   close(): Promise<void>;
+  getServerVersion(): { readonly version?: string } | undefined;
   request(request: object, schema: unknown, options: object): Promise<unknown>;
   setNotificationHandler(schema: unknown, handler: () => void): void;
 }
@@ -85,13 +87,22 @@ interface Live {
 }
 
 export class McpConnection {
-  readonly #sdk = optionalPeer('mcpSink', '@modelcontextprotocol/sdk', loadSdk);
+  readonly #sdk: Sdk;
   #live: Promise<Live> | null = null;
 
   constructor(
     private readonly server: McpProgram | McpAddress,
     private readonly maxAnswerBytes: number,
-  ) {}
+    /** What is made of the connection; it is said where the SDK is not installed. */
+    adapter = 'mcpSink',
+  ) {
+    this.#sdk = optionalPeer(adapter, '@modelcontextprotocol/sdk', loadSdk);
+  }
+
+  /** Of the server itself, as it says; null where it says none. */
+  async version(signal: AbortSignal, context: SinkErrorContext): Promise<string | null> {
+    return (await this.#connect(signal, context)).client.getServerVersion()?.version ?? null;
+  }
 
   /** Of the server's process, while there is one. */
   async pid(): Promise<number | null> {

@@ -14,10 +14,11 @@ import {
   type SinkAnswer,
   type SinkItem,
 } from '../../ports';
-import { highest, statedClass } from './mcp-class';
-import { type McpAddress, McpConnection, type McpResult, type McpTool } from './mcp-connection';
+import { highest } from './mcp-class';
+import { type McpAddress, McpConnection, type McpResult } from './mcp-connection';
+import { guarded, keptOf, McpManifest } from './mcp-manifest';
 import { type McpProgram } from './mcp-stdio';
-import { SinkError, type SinkErrorContext } from './sink-error';
+import { SinkError } from './sink-error';
 
 /** Which server, which of its tools, and what is claimed for them; times are in milliseconds. */
 export interface McpSinkOptions {
@@ -68,57 +69,28 @@ const metaOf = (item: SinkItem): Dict => ({
   'countersign/operation_digest': item.operationDigest,
 });
 
-/** Where a server states no class, it raises none. */
-const said = ({ inputSchema, annotations }: McpTool): { schema: string; stated: SideEffectClass } => ({
-  schema: JSON.stringify(inputSchema),
-  stated: statedClass(annotations) ?? 'read_only',
-});
-
 /** Calls of tools of one MCP server. Throws `peer_missing` without `@modelcontextprotocol/sdk`. */
 export function mcpSink(options: McpSinkOptions): EffectSink {
   const { name: sink, lookup, keyArgument, deadlineMs = 30_000 } = options;
+  const listed = new Map(Object.entries(options.tools));
   const server = new McpConnection(options.server, options.maxAnswerBytes ?? 1024 * 1024);
-  const manifest = new Map(Object.entries(options.tools));
-  /** What the server said of each listed tool when this process first saw it. */
-  const seen = new Map<string, { readonly schema: string; readonly stated: SideEffectClass }>();
+  const manifest = new McpManifest(server, (tool) => listed.has(tool));
 
-  /** Why a tool cannot be called, or `null`. A class that rose later would come too late for who has read it before. */
-  async function check(name: string, signal: AbortSignal, context: SinkErrorContext): Promise<string | null> {
-    const tools = await server.tools(signal, context);
-    for (const tool of tools) {
-      if (!manifest.has(tool.name)) continue;
-      if (!seen.has(tool.name)) seen.set(tool.name, said(tool));
-    }
-    const tool = tools.find((one) => one.name === name);
-    if (!tool) return 'unknown_tool';
-    if (tool.execution?.taskSupport === 'required') return 'tool_needs_task';
-    const [first, now] = [seen.get(name), said(tool)];
-    return first?.schema === now.schema && first.stated === now.stated ? null : 'tool_changed';
-  }
-
-  async function find(item: SinkItem, signal: AbortSignal, by: NonNullable<typeof lookup>): Promise<SinkAnswer> {
-    const context = { sink, key: item.idempotencyKey };
-    const tool = (await server.tools(signal, context)).find(({ name }) => name === by.tool);
-    if (!tool || !readsOnly(tool)) throw new SinkError('answer_invalid', context, { detail: 'no such read-only tool' });
-    const asked = guarded(() => ({ name: by.tool, arguments: by.arguments(item), _meta: metaOf(item) }));
-    if (asked === 'failed') throw new SinkError('answer_invalid', context);
-    const answer = await server.call(asked, signal, context);
-    if (answer.end === 'not_sent') throw new SinkError('not_reachable', context);
-    if (answer.result.isError === true) throw new SinkError('answer_invalid', context);
-    const read = guarded(() => by.answer(answer.result, item));
-    if (read === 'failed' || read === null) throw new SinkError('answer_invalid', context);
-    return read;
+  function find(item: SinkItem, signal: AbortSignal, by: NonNullable<typeof lookup>): Promise<SinkAnswer> {
+    const params = (): Dict => ({ arguments: by.arguments(item), _meta: metaOf(item) });
+    const read = (result: McpResult): SinkAnswer | null => by.answer(result, item);
+    return manifest.look(by.tool, { params, read }, signal, { sink, key: item.idempotencyKey });
   }
 
   async function dispatch(item: SinkItem, signal: AbortSignal): Promise<DispatchOutcome> {
     const context = { sink, key: item.idempotencyKey };
     const { tool, arguments: given = {}, ...rest } = isDict(item.operation) ? item.operation : {};
     if (typeof tool !== 'string' || !isDict(given) || Object.keys(rest).length > 0) return refused('invalid_operation');
-    if (!manifest.has(tool)) return refused('tool_not_listed');
+    if (!listed.has(tool)) return refused('tool_not_listed');
     if (keyArgument !== undefined && keyArgument in given) return refused('invalid_operation');
     let fault: string | null;
     try {
-      fault = await check(tool, signal, context);
+      fault = await manifest.fault(tool, signal, context);
     } catch (unanswered) {
       return notSent((unanswered as SinkError).retryAfterMs); // nothing but questions has left so far
     }
@@ -126,15 +98,13 @@ export function mcpSink(options: McpSinkOptions): EffectSink {
     const keyed = keyArgument === undefined ? given : { ...given, [keyArgument]: item.idempotencyKey };
     const answer = await server.call({ name: tool, arguments: keyed, _meta: metaOf(item) }, signal, context);
     if (answer.end === 'not_sent') return notSent(answer.retryAfterMs);
-    const { content, structuredContent, isError } = answer.result;
-    if (isError === true) {
+    if (answer.result.isError === true) {
       if (options.toolErrors === 'unknown') throw new SinkError('command_failed', context, { detail: 'tool error' });
       return refused('tool_error');
     }
     const externalId = guarded(() => options.externalId?.(answer.result) ?? null);
     if (externalId === 'failed') throw new SinkError('answer_invalid', context);
-    const result = { content, ...(structuredContent === undefined ? {} : { structuredContent }) };
-    return { outcome: 'accepted', externalId, result };
+    return { outcome: 'accepted', externalId, result: keptOf(answer.result) };
   }
 
   return {
@@ -144,8 +114,8 @@ export function mcpSink(options: McpSinkOptions): EffectSink {
      * copy of this object is never less careful than it.
      */
     get sideEffect() {
-      const classes = [...manifest].map(([name, { sideEffect = UNLISTED }]) =>
-        highest([sideEffect, seen.get(name)?.stated ?? UNLISTED]),
+      const classes = [...listed].map(([name, { sideEffect = UNLISTED }]) =>
+        highest([sideEffect, manifest.raisedTo(name) ?? UNLISTED]),
       );
       return highest(classes);
     },
@@ -166,27 +136,13 @@ export function mcpSink(options: McpSinkOptions): EffectSink {
     async probe() {
       const context = { sink, key: 'self-test' };
       const signal = AbortSignal.timeout(deadlineMs);
-      for (const name of manifest.keys()) {
-        const fault = await check(name, signal, context);
+      for (const name of listed.keys()) {
+        const fault = await manifest.fault(name, signal, context);
         if (fault !== null) throw new SinkError('probe_failed', context, { detail: `tool=${name}, found=${fault}` });
       }
-      if (!lookup) return;
-      const tool = (await server.tools(signal, context)).find(({ name }) => name === lookup.tool);
-      if (!tool || !readsOnly(tool)) throw new SinkError('probe_failed', context, { detail: 'step=lookup' });
+      if (lookup && !(await manifest.reads(lookup.tool, signal, context))) {
+        throw new SinkError('probe_failed', context, { detail: 'step=lookup' });
+      }
     },
   };
-}
-
-/** That it reads only is the operator's word; a server that says otherwise is believed. */
-function readsOnly({ annotations, execution }: McpTool): boolean {
-  return (statedClass(annotations) ?? 'read_only') === 'read_only' && execution?.taskSupport !== 'required';
-}
-
-/** Runs what the operator wrote; its errors could quote an answer. */
-function guarded<T>(call: () => T): T | 'failed' {
-  try {
-    return call();
-  } catch {
-    return 'failed';
-  }
 }

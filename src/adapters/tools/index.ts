@@ -1,5 +1,6 @@
 /** Tools of sessions, as their authors define them. */
 export { descriptorHash, inputJsonSchema, type Descriptor } from './descriptor-hash';
+export { mcpTools, type McpToolOptions, type McpToolsOptions } from './mcp-tools';
 export {
   defineTool,
   ToolError,
