@@ -99,7 +99,12 @@ export interface PreviewedEffect {
 
 export type DriveStatus =
   /** The chain is terminal. */
-  | { readonly status: 'done'; readonly results?: readonly EffectResultRecord[] }
+  | {
+      readonly status: 'done';
+      readonly results?: readonly EffectResultRecord[];
+      /** The code that a person gave for ending it. Absent where none did. */
+      readonly reason_given?: string;
+    }
   /** `question`: what people can answer (`questionFromRecord`); null where nobody is known who could. */
   | {
       readonly status: 'parked';

@@ -18,6 +18,7 @@ import type { Target } from './look-up';
 import { observeAll, proven } from './observe';
 import { recall } from './recall';
 import { Rounds } from './rounds';
+import { reasonGiven } from './said';
 import { closeSlots } from './takeover';
 import { tellStatus } from './telemetry';
 import { queueOf, refuseOtherCall } from './tool-door';
@@ -77,7 +78,7 @@ async function checkedDrive(engine: Engine, caller: Caller, request: DriveReques
   if (last !== undefined) found.head = headOf(last);
   if (!adopted.complete) return { ...found, status: 'stopped', epoch: request.epoch, replayed: true };
   if (last !== undefined && isTerminalPhase(last.phase)) {
-    return { ...found, status: 'done', results: await recall(engine, plan, last), replayed: true };
+    return { ...found, ...(await doneAt(engine, plan, adopted.lineage, last)), replayed: true };
   }
   if (request.intent === 'follow') return { ...found, status: 'fenced' };
   const targets = await loadTargets(engine, plan, request);
@@ -105,12 +106,23 @@ async function checkedDrive(engine: Engine, caller: Caller, request: DriveReques
     if (ledger.begun) found.head = headOf(head);
   }
   const { answers } = rounds;
-  const status = ended.status === 'done' ? { ...ended, results: await recall(engine, plan, ledger.head) } : ended;
+  const status = ended.status === 'done' ? await doneAt(engine, plan, ledger.lineage, ledger.head) : ended;
   await engine.at?.('returning');
   const epoch = status.status === 'fenced' || ledger.lost ? null : held.epoch;
   const steps = [...found.steps, ...ledger.steps.map(witnessToRecord)];
   const receipts = answers.length === 0 ? {} : { receipts: answers };
   return { ...found, ...status, ...receipts, epoch, steps, head: headOf(ledger.head) };
+}
+
+async function doneAt(
+  engine: Engine,
+  plan: GovernedPlan,
+  lineage: number,
+  head: RecoveryCheckpoint,
+): Promise<Extract<DriveStatus, { status: 'done' }>> {
+  const results = await recall(engine, plan, head);
+  const reason = await reasonGiven(engine, head, lineage);
+  return { status: 'done', results, ...(reason === null ? {} : { reason_given: reason }) };
 }
 
 /** While there is no chain, a refusal means that nothing happened; later it is a question to a person. */

@@ -9,6 +9,7 @@ import { Refusal } from '../rules/refusal';
 import type { EffectResultRecord } from './contract';
 import type { Engine } from './engine';
 import { lookUp, type Target } from './look-up';
+import { saidResults } from './said';
 
 /** Exposed fields of one plan, as text: the whole result of a drive has to fit into one payload. */
 const MOST_EXPOSED_CHARACTERS = 512 * 1024;
@@ -22,6 +23,8 @@ export async function recall(
   const recorded = await Promise.all(targets.map((target) => recordedResult(engine, plan.runId, target)));
   const unrecorded = targets.filter((_target, index) => recorded[index] === null);
   const asked = new Map(await askSinks(engine, plan.runId, unrecorded));
+  const untold = unrecorded.filter(({ ordinal }) => !asked.has(ordinal));
+  for (const [ordinal, digest] of await saidResults(engine, head, untold)) asked.set(ordinal, digest);
   let room = MOST_EXPOSED_CHARACTERS;
   const results: EffectResultRecord[] = [];
   for (const [index, target] of targets.entries()) {

@@ -13,6 +13,7 @@ import { isParkable, type ReceiptAnswer } from './contract';
 import type { Engine } from './engine';
 import type { Held } from './takeover';
 import type { Permission } from './permission';
+import { refuseStrangeResult } from './said';
 
 export async function receive(
   engine: Engine,
@@ -51,6 +52,7 @@ async function take(
   const admission = admitAnswer(token, { ...asked, asksApproval: permission.rules.length > 0 }, now);
   if (!admission.ok) throw admission.refusal;
   const { decision } = admission;
+  if (isResolution(decision)) await refuseStrangeResult(engine, position.head, decision.claims);
   const { files } = permission;
   await files.claim(decision);
   if (isResolution(decision)) {

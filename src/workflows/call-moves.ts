@@ -14,7 +14,7 @@ import {
 } from '../rules/invocations/invocation';
 import { callRunId } from '../rules/invocations/names';
 import type { SessionEvent } from '../rules/invocations/session-event';
-import { isFinished, type GiveUpCode, type UnknownCode } from '../rules/invocations/vocabulary';
+import { isFinished, markedFailed, type GiveUpCode, type UnknownCode } from '../rules/invocations/vocabulary';
 import { callEvent } from '../rules/sessions/call-events';
 import type { ChainKeeper } from './chain-keeper';
 
@@ -130,7 +130,14 @@ export class CallMoves {
       return this.giveUp(unsent ?? late);
     }
     const ground = status === 'dispatched' ? 'looked_up' : 'resolution';
-    this.step({ does: 'finish', status: 'failed', ground, resultDigest: null, code: unsent ?? 'mark_failed', at });
+    this.step({
+      does: 'finish',
+      status: 'failed',
+      ground,
+      resultDigest: null,
+      code: unsent ?? markedFailed(chain.reasonGiven),
+      at,
+    });
   }
 
   private groundOf(proof: string | null): FinishGround {

@@ -7,6 +7,7 @@ import type { AllowedWorkers } from '../activities/tool-contract';
 import { planFromRecord, openingCheckpoint, type GovernedPlan } from '../rules/plans/plan';
 import type { Dict } from '../rules/fields';
 import { RecoveryError, validateSuccessor, type RecoveryCheckpoint } from '../rules/recovery';
+import { isReason } from '../rules/receipts/claims';
 import { Refusal } from '../rules/refusal';
 import type { Ground } from '../rules/sends/ground';
 import { deriveNext, witnessFromRecord, type ProvenObservation, type Witness } from '../rules/sends/witness';
@@ -24,6 +25,8 @@ export class ChainKeeper {
   sentByWord = false;
   /** Workers that may send it; null for every worker. */
   allow: AllowedWorkers | null = null;
+  /** The code that a person gave for ending the plan. */
+  reasonGiven: string | null = null;
   private lastWitness: Witness | null = null;
 
   constructor(
@@ -69,6 +72,7 @@ export class ChainKeeper {
   /** Derives what the result says was appended or adopted; throws `Refusal` when it does not follow. */
   accept(result: DriveResult): void {
     if (!isWellFormed(result)) throw divergence((this.expectedHead?.sequence ?? -1) + 1);
+    if (result.status === 'done') this.reasonGiven = reasonIn(result);
     if (this.journalId === null && result.journal_id !== '') this.journalId = result.journal_id;
     if (result.head === null) return;
     let head = this.head ?? openingCheckpoint(this.plan);
@@ -172,6 +176,10 @@ function successor(
     if (fault instanceof Refusal || fault instanceof RecoveryError) return null;
     throw fault;
   }
+}
+
+function reasonIn({ reason_given: reason }: { readonly reason_given?: unknown }): string | null {
+  return typeof reason === 'string' && isReason(reason) ? reason : null;
 }
 
 function isAttestedAbsent({ observations }: Witness): boolean {

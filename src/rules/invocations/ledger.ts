@@ -7,7 +7,7 @@ import { REFUSAL_CODES } from '../refusal';
 import type { Invocation } from './invocation';
 import { DEFAULT_VERSION, callPlace } from './names';
 import type { SessionView } from './session-view';
-import type { InvocationStatus, UnknownCode, UnsentCode } from './vocabulary';
+import { isMarkedFailed, type InvocationStatus, type UnknownCode, type UnsentCode } from './vocabulary';
 
 /** As it is shown and exported. Times are unix milliseconds. */
 export interface LedgerRow {
@@ -50,6 +50,7 @@ const MESSAGES: Record<UnsentCode | UnknownCode, string> = {
   'session:ended': 'the session ended before a worker took it',
 };
 const REFUSED = 'a worker refused it before anything of it had begun; the code says why';
+const BY_A_PERSON = 'a person has looked, and says that it failed';
 const HANDLERS_OWN = "the tool's handler failed with this code";
 
 /** Every call of a session, in the order in which they were requested. */
@@ -86,5 +87,6 @@ export function ledgerRow(call: Invocation): LedgerRow {
 /** One sentence for a person, or for the model. */
 export function messageOf(code: string): string {
   if (Object.hasOwn(MESSAGES, code)) return MESSAGES[code as UnsentCode | UnknownCode];
+  if (isMarkedFailed(code)) return BY_A_PERSON;
   return (REFUSAL_CODES as readonly string[]).includes(code) ? REFUSED : HANDLERS_OWN;
 }

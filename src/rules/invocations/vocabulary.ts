@@ -117,3 +117,14 @@ export type SessionFailure = (typeof SESSION_FAILURES)[number];
 /** How a person settles a call of which nobody knows what became. */
 export const CALL_RESOLUTIONS = ['mark_succeeded', 'mark_failed', 'redispatch', 'reobserve'] as const;
 export type CallResolution = (typeof CALL_RESOLUTIONS)[number];
+
+const MARKED_FAILED: CallResolution = 'mark_failed';
+
+/** The code of a call that failed by a person's word, with the reason where they gave one: no handler's own code reads like it. */
+export function markedFailed(reason: string | null): string {
+  return reason === null ? MARKED_FAILED : `${MARKED_FAILED}:${reason}`;
+}
+
+export function isMarkedFailed(code: string): boolean {
+  return code.split(':', 1)[0] === MARKED_FAILED;
+}

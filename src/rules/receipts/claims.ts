@@ -60,6 +60,12 @@ export interface ResolutionClaims extends CommonClaims {
   readonly resolution: Resolution;
   readonly actionIds: readonly string[];
   readonly externalId: string | null;
+  /** Of `mark_committed` of one action: what it gave back, in the content store. */
+  readonly resultDigest?: string;
+  /** Of `mark_committed`: the document by which the person knows. It is kept by whoever has it. */
+  readonly evidenceDigest?: string;
+  /** Of `abort`: a code, as a handler fails with one. */
+  readonly reason?: string;
 }
 /** What is said about a plan. */
 export type Claims = RequestClaims | ApprovalClaims | ResolutionClaims;
@@ -67,6 +73,7 @@ export type Claims = RequestClaims | ApprovalClaims | ResolutionClaims;
 export type SignedClaims = Claims | LaunchClaims | SignInClaims;
 
 const MOST_ACTIONS = 128;
+const REASON = /^[a-z][a-z_]{0,47}$/;
 const EXTERNAL_ID = /^[^\p{Cc}\p{Surrogate}]{1,512}$/u;
 
 type Reader = (at: Fields, common: CommonClaims) => Claims;
@@ -133,6 +140,10 @@ function decided(claims: Claims): Dict {
         resolution: claims.resolution,
         action_ids: claims.actionIds,
         external_id: claims.externalId,
+        // What is not said has no field: a receipt that never knew of it keeps its bytes.
+        ...(claims.resultDigest === undefined ? {} : { result_digest: claims.resultDigest }),
+        ...(claims.evidenceDigest === undefined ? {} : { evidence_digest: claims.evidenceDigest }),
+        ...(claims.reason === undefined ? {} : { reason: claims.reason }),
       };
   }
 }
@@ -150,6 +161,7 @@ function readResolution(at: Fields, common: CommonClaims): ResolutionClaims {
     externalId: at.nullable('external_id', (field) =>
       at.text(field, 'up to 512 characters of plain text, or null', (text) => EXTERNAL_ID.test(text)),
     ),
+    ...saidMore(at),
   };
   const speaksOf = SPEAKS_OF[claims.resolution];
   const named = claims.actionIds.length;
@@ -162,7 +174,34 @@ function readResolution(at: Fields, common: CommonClaims): ResolutionClaims {
   if (claims.externalId !== null && (speaksOf !== 'written effects' || named !== 1)) {
     at.refuse('belongs to mark_committed of one action', 'external_id');
   }
+  if (claims.resultDigest !== undefined && (speaksOf !== 'written effects' || named !== 1)) {
+    at.refuse('belongs to mark_committed of one action', 'result_digest');
+  }
+  if (claims.evidenceDigest !== undefined && speaksOf !== 'written effects') {
+    at.refuse('belongs to mark_committed', 'evidence_digest');
+  }
+  if (claims.reason !== undefined && claims.resolution !== 'abort') at.refuse('belongs to abort', 'reason');
   return claims;
+}
+
+type SaidMore = Pick<ResolutionClaims, 'resultDigest' | 'evidenceDigest' | 'reason'>;
+
+function saidMore(at: Fields): SaidMore {
+  const text = (field: string, rule: string, holds: (value: string) => boolean): string | null =>
+    at.optional<string | null>(field, () => at.text(field, rule, holds), null);
+  const resultDigest = text('result_digest', 'a sha256 digest', isDigest);
+  const evidenceDigest = text('evidence_digest', 'a sha256 digest', isDigest);
+  const reason = text('reason', 'a code such as card_declined', isReason);
+  return {
+    ...(resultDigest === null ? {} : { resultDigest }),
+    ...(evidenceDigest === null ? {} : { evidenceDigest }),
+    ...(reason === null ? {} : { reason }),
+  };
+}
+
+/** A code of a closed alphabet, so that nobody writes about people where everybody reads. */
+export function isReason(text: string): boolean {
+  return REASON.test(text);
 }
 
 function roleOf(at: Fields): string {

@@ -4,12 +4,18 @@
  * - each is indeterminate, has an open review, and is not executed again until a person decides, though another worker is there;
  * - each of the four words of a person does what it says, to its own call alone: `mark_succeeded` and `mark_failed` end it without another
  *   execution; `redispatch` has it executed once more under the same key; `reobserve` finds what had happened, and settles it;
+ * - a result that a person puts beside `mark_succeeded`, and a reason beside `mark_failed`, are what the model is told; content that is no
+ *   result of that very call is refused at the door;
  * - the model is told how each ended, in the order of its calls; the log has the ground of every end, is one that the rules accept,
  *   verifies strictly with everything else, and the history replays.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Contents } from '../../../src/activities/contents';
+import { Journal } from '../../../src/activities/journal';
 import type { SessionHandle } from '../../../src/client';
+import { ledgerRows } from '../../../src/rules/invocations/ledger';
 import type { CallResolution } from '../../../src/rules/invocations/vocabulary';
+import { effectRecords, type GovernedPlan } from '../../../src/rules/plans/plan';
 import { storeView, verifyJournal } from '../../../src/verify';
 import { until } from '../../sessions/support';
 import { resolutionOf } from '../../support/reviewers';
@@ -52,13 +58,43 @@ const CALLS = CLASSES.flatMap((sideEffect) =>
   }),
 );
 
+/** What a person says that the payment gave: the model is told that, and nothing else. */
+const RESULT = { receipt: 'r-77', amount: 12.5 };
+const REASON = 'card_declined';
+/** What the model is told of each. `did`: by the handler, or by the look-up. */
+const TOLD = {
+  mark_succeeded: () => ({ ok: true, value: RESULT }),
+  mark_failed: () => ({
+    ok: false,
+    value: { code: `mark_failed:${REASON}`, message: 'a person has looked, and says that it failed' },
+  }),
+  redispatch: (n) => ({ ok: true, value: { did: n } }),
+  reobserve: (n) => ({ ok: true, value: { did: n } }),
+} as const satisfies Record<CallResolution, (n: number) => unknown>;
+
 async function resolve(session: SessionHandle, index: number, word: CallResolution): Promise<void> {
   const { handle, question } = await stand.asked(session, index);
-  const { doubtful: actionIds } = question;
+  const { doubtful: actionIds, runId } = question;
+  const plan = (await new Journal(stand.store).plan(runId)) as GovernedPlan;
+  const contents = new Contents(stand.contents);
+  const [{ idempotencyKey: key } = { idempotencyKey: '' }] = effectRecords(plan);
+  if (word === 'mark_succeeded') {
+    // Content of somebody else, of the same run but no result of this effect, or that nobody put anywhere.
+    const strange = [
+      await contents.putContent(RESULT),
+      await contents.putResult(runId, `key_${'0'.repeat(32)}`, RESULT),
+      `sha256:${'0'.repeat(64)}`,
+    ];
+    for (const resultDigest of strange) {
+      const token = resolutionOf(question, 'ann', { resolution: 'mark_committed', actionIds, resultDigest });
+      await expect(handle.resolve(token)).rejects.toThrow('is no result of this effect in the content store');
+    }
+  }
+  const resultDigest = word === 'mark_succeeded' ? await contents.putResult(runId, key, RESULT) : key;
   const token = {
     mark_succeeded: () =>
-      resolutionOf(question, 'ann', { resolution: 'mark_committed', actionIds, externalId: 'seen' }),
-    mark_failed: () => resolutionOf(question, 'ann', { resolution: 'abort' }),
+      resolutionOf(question, 'ann', { resolution: 'mark_committed', actionIds, externalId: 'seen', resultDigest }),
+    mark_failed: () => resolutionOf(question, 'ann', { resolution: 'abort', reason: REASON }),
     redispatch: () => resolutionOf(question, 'ann', { resolution: 'mark_absent', actionIds }),
     reobserve: () => resolutionOf(question, 'ann', { resolution: 'reobserve' }),
   } satisfies Record<CallResolution, () => string>;
@@ -111,7 +147,13 @@ test('four words about calls that were cut off', { timeout: 240_000 }, async () 
     return [call?.status, ground, call?.attempt];
   });
   expect(ends).toEqual(CALLS.map(({ word }) => WORDS[word].ends));
-  expect(stand.requests.at(-1)?.results.map(({ ok }) => ok)).toEqual(CALLS.map(({ word }) => word !== 'mark_failed'));
+  expect(stand.requests.at(-1)?.results).toEqual(CALLS.map(({ word }, n) => TOLD[word](n)));
+  const rows = ledgerRows(view);
+  for (const [index, { word }] of CALLS.entries()) {
+    const { result_digest: digest, error_code: code } = rows[index] as (typeof rows)[number];
+    expect(code).toBe(word === 'mark_failed' ? `mark_failed:${REASON}` : null);
+    if (word === 'mark_succeeded') expect(await new Contents(stand.contents).content(digest ?? '')).toEqual(RESULT);
+  }
   expect(await verifyJournal(storeView(stand.store), { strict: true })).toMatchObject({ ok: true, findings: [] });
   expect(await stand.replayed([session])).toMatchObject({ failures: [] });
   await Promise.all([sessions.kill(), heir.kill()]);

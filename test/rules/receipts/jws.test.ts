@@ -20,7 +20,7 @@ import {
   signReceipt,
 } from '../../../src/rules/receipts/jws';
 import { Refusal } from '../../../src/rules/refusal';
-import { APPROVER, CONTEXT, action, approval, request, resolution, seedOf, signer, xOf } from './support';
+import { APPROVER, CONTEXT, action, approval, digest, request, resolution, seedOf, signer, xOf } from './support';
 
 const bytes = (text: string): Uint8Array => new Uint8Array(Buffer.from(text));
 const part = (value: unknown): string => toBase64url(bytes(typeof value === 'string' ? value : JSON.stringify(value)));
@@ -207,6 +207,8 @@ describe('claims are an exact set', () => {
   });
 
   const resolve = (more: object): Claims => resolution(more);
+  const resultDigest = digest('result');
+  const committed = { resolution: 'mark_committed', actionIds: [action(1)] };
   const wrong: readonly (readonly [string, Claims])[] = [
     ['mark_absent of nothing', resolve({ resolution: 'mark_absent' })],
     ['mark_committed of nothing', resolve({ resolution: 'mark_committed' })],
@@ -229,6 +231,15 @@ describe('claims are an exact set', () => {
       resolve({ resolution: 'mark_committed', actionIds: [action(1)], externalId: '\ud800' }),
     ],
     ['an empty external id', resolve({ resolution: 'mark_committed', actionIds: [action(1)], externalId: '' })],
+    ['a result of nothing written', resolve({ resolution: 'mark_absent', actionIds: [action(1)], resultDigest })],
+    ['one result of two', resolve({ resolution: 'mark_committed', actionIds: [action(1), action(2)], resultDigest })],
+    ['a result that is no digest', resolve({ ...committed, resultDigest: 'paid' })],
+    ['evidence of nothing written', resolve({ evidenceDigest: resultDigest })],
+    ['evidence that is no digest', resolve({ ...committed, evidenceDigest: 'a letter' })],
+    ['a reason of what is done', resolve({ ...committed, reason: 'card_declined' })],
+    ['a reason in free words', resolve({ resolution: 'abort', reason: 'Ann said no' })],
+    ['a reason with a number', resolve({ resolution: 'abort', reason: 'patient_4711' })],
+    ['a reason without end', resolve({ resolution: 'abort', reason: 'a'.repeat(49) })],
   ];
   it.each(wrong)('a resolution: %s', (_what, claims) => {
     expect(() => signReceipt(claims, signer('ann'))).toThrow(Refusal);
@@ -241,6 +252,9 @@ describe('claims are an exact set', () => {
     resolve({ resolution: 'new_lineage' }),
     resolve({ resolution: 'mark_absent', actionIds: Array.from({ length: 128 }, (_, at) => action(at)) }),
     resolve({ resolution: 'mark_committed', actionIds: [action(1)], externalId: 'Überweisung 7 🏥' }),
+    resolve({ ...committed, resultDigest, evidenceDigest: digest('a letter') }),
+    resolve({ resolution: 'mark_committed', actionIds: [action(1), action(2)], evidenceDigest: digest('a letter') }),
+    resolve({ resolution: 'abort', reason: 'card_declined' }),
   ];
   it.each(right)('and what is signed is what is read, %#', (claims) => {
     const decoded = decodeReceipt(signReceipt(claims, signer('ann')));
