@@ -57,7 +57,7 @@ const COMMANDS: readonly Register[] = [
 
 export async function runCli(args: readonly string[], streams: Streams, interrupted: AbortSignal): Promise<number> {
   const output = new Output(streams, args.includes('--json'));
-  let name = args.find((arg) => !arg.startsWith('-')) ?? PROGRAM;
+  let name: string = PROGRAM;
   let answer: Answer | null = null;
   const act: Act =
     (command, action) =>
@@ -65,8 +65,10 @@ export async function runCli(args: readonly string[], streams: Streams, interrup
       name = command;
       answer = await action({ output, interrupted }, ...given);
     };
+  const program = build(act, streams, output);
+  name = askedFor(program, args);
   try {
-    await build(act, streams, output).parseAsync([...args], { from: 'user' });
+    await program.parseAsync([...args], { from: 'user' });
   } catch (fault) {
     if (fault instanceof CommanderError && fault.exitCode === EXIT.done) return EXIT.done; // help or version was shown
     answer = { failure: failureOf(fault) };
@@ -93,6 +95,18 @@ function build(act: Act, streams: Streams, output: Output): Command {
     command.copyInheritedSettings(program);
   }
   return program;
+}
+
+/** What a command that is never run, for want of an option of its own, is called all the same. */
+function askedFor(program: Command, args: readonly string[]): string {
+  const words = args.filter((arg) => !arg.startsWith('-'));
+  const known: string[] = [];
+  for (let at = program; ;) {
+    const next = at.commands.find((one) => one.name() === words[known.length]);
+    if (next === undefined) return known.join(' ') || (words[0] ?? PROGRAM);
+    known.push(next.name());
+    at = next;
+  }
 }
 
 function within(command: Command): readonly Command[] {

@@ -28,6 +28,17 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 const at = (name: string): string => path.join(folder, name);
 
 describe('arguments', () => {
+  it.each([
+    [['invocations', 'resolve'], 'invocations resolve'],
+    [['--bogus', 'verify-run', 'import', '--json'], 'verify-run import'],
+    [['contents', 'keys', 'list', '--bogus'], 'contents keys list'],
+    [['journal', 'bogus'], 'journal'],
+    [['bogus', 'run'], 'bogus'],
+    [[], 'countersign'],
+  ] as const)('%j is refused by the name of its command', async (args, name) => {
+    expect(answerOf(await cli(...args, '--json')).command).toBe(name);
+  });
+
   const NO_RUN = `run_${'0'.repeat(32)}`;
   it.each([
     [[], 'invalid_argument'],
