@@ -105,7 +105,9 @@ export function createLaunchActivities(engine: LaunchEngine): LaunchActivities {
         const { client } = context;
         const result = await settle(engine, callerOf(context), request);
         // The first that a job's own workflow asks for of what an author's has launched.
-        if (request.does.does === 'close') relieve(() => client, orderFromRecord(request.order).jobId);
+        if (request.does.does === 'close' && result.refused === undefined) {
+          relieve(() => client, orderFromRecord(request.order).jobId);
+        }
         return result;
       }),
     [STAGE_LAUNCH_ACTIVITY]: (request) =>

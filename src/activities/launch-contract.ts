@@ -128,6 +128,8 @@ export type LaunchResult = { readonly journal_id: string } & (
 export interface SettleRequest {
   readonly order: Dict;
   readonly journal_id: string | null;
+  /** The one on which the job is carried; without one nothing can be but looked at. */
+  readonly receipt?: string;
   readonly does:
     | { readonly does: 'look' }
     /** Takes the slot for nobody, unless somebody has it. */
@@ -140,6 +142,8 @@ export interface SettleResult {
   readonly journal_id: string;
   readonly facts: JobFacts;
   readonly stored: Stored;
+  /** Why nothing was written: the receipt is none of this job. */
+  readonly refused?: string;
 }
 
 export interface StageLaunchRequest {

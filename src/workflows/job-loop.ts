@@ -155,7 +155,12 @@ export class JobLoop {
 
   /** An execution that did not come back may still be about to claim: only a slot that nobody can take any more ends that. */
   private async close(): Promise<void> {
-    await this.hear((await this.settle({ does: 'close' })).facts);
+    const { facts, refused } = await this.settle({ does: 'close' });
+    // Nothing is launched on a receipt that is none; whoever has one still may.
+    if (refused !== undefined && facts.slot === 'none' && facts.outcome === null) {
+      return this.end('authorization_invalid', null);
+    }
+    await this.hear(facts);
   }
 
   private launch(): ReturnType<typeof launchOnce> {
@@ -229,8 +234,11 @@ export class JobLoop {
       this.job = job;
       return;
     }
-    const { facts } = await this.settle({ does: 'end', reason: job.reason, refusal: job.refusal });
-    await this.hear(facts);
+    const { facts, refused } = await this.settle({ does: 'end', reason: job.reason, refusal: job.refusal });
+    if (refused === undefined || facts.outcome !== null) return this.hear(facts);
+    // The journal does not end for whoever has no receipt, but this workflow does.
+    const begun = facts.slot === 'begun' && ENDINGS[job.reason].from.includes('prepared');
+    this.end(begun ? 'launch_outcome_unknown' : job.reason, begun ? null : job.refusal);
   }
 
   private end(reason: JobReason, refusal: string | null): void {
@@ -239,7 +247,9 @@ export class JobLoop {
 
   private async settle(does: SettleRequest['does']): Promise<SettleResult> {
     const activities = proxyActivities<LaunchActivities>({ ...SETTLE, summary: does.does, ...this.queue });
-    const result = await activities[SETTLE_ACTIVITY]({ order: this.record, journal_id: this.journalId, does });
+    const request = { order: this.record, journal_id: this.journalId, receipt: this.input.receipt, does };
+    const result = await activities[SETTLE_ACTIVITY](request);
+    this.message = result.refused ?? this.message;
     this.journalId ??= result.journal_id;
     this.facts = result.facts;
     this.stored = result.stored;

@@ -106,7 +106,8 @@ export class LaunchBench {
   }
 
   settle(does: SettleRequest['does'], workflowId: string | null = this.own): Promise<SettleResult> {
-    return settle(this.engine, { workflowId, scheduledAt: 0 }, { order: this.record, journal_id: null, does });
+    const { record: order, receipt } = this;
+    return settle(this.engine, { workflowId, scheduledAt: 0 }, { order, journal_id: null, receipt, does });
   }
 
   async verified(): Promise<void> {

@@ -8,6 +8,7 @@
  * - what all of that leaves in the journal verifies.
  */
 import { expect, test } from 'vitest';
+import { END_REASONS } from '../../src/rules/launches/job-outcome';
 import { workflowIdDigest } from '../../src/rules/plans/identity';
 import { workerDoors } from '../../src/activities/worker-door';
 import { AT, LaunchBench, quiet } from './launch-bench';
@@ -103,6 +104,45 @@ test('nothing is taken from a worker that comes after the end', async () => {
   expect(await bench.launched[0]!.door.submit('late')).toEqual({ taken: false, code: 'job_closed' });
   await expect(bench.launched[0]!.door.fetchContext()).rejects.toMatchObject({ code: 'job_closed' });
   await bench.verified();
+});
+
+test('whoever takes the id of its workflow without a receipt writes nothing', async () => {
+  const bench = await LaunchBench.make();
+  const other = await LaunchBench.make('two');
+  const ends = END_REASONS.map((reason) => {
+    return { does: 'end', reason, refusal: reason === 'provider_refused' ? 'no' : null } as const;
+  });
+  const held = bench.receipt;
+  const tryAll = async (): Promise<void> => {
+    const before = new Map(bench.store.entries);
+    for (bench.receipt of ['junk', '', other.receipt, `${held.slice(0, -8)}AAAAAAAA`]) {
+      for (const does of [{ does: 'close' } as const, ...ends]) {
+        expect(await bench.settle(does)).toHaveProperty('refused');
+      }
+    }
+    bench.receipt = held;
+    expect(bench.store.entries).toEqual(before);
+  };
+  await tryAll();
+  expect((await bench.launch()).status).toBe('claimed');
+  await tryAll();
+  expect((await bench.launched[0]!.door.submit('ours')).taken).toBe(true);
+  await bench.verified();
+});
+
+test.each(END_REASONS)('with its receipt, begun and open or not begun: %s', async (reason) => {
+  const does = { does: 'end', reason, refusal: reason === 'provider_refused' ? 'not_launched' : null } as const;
+  const ofBegun = /^(provider_refused|launch_outcome_unknown|worker_exited|running_deadline)/.test(reason);
+  const begun = await LaunchBench.make();
+  begun.outcome = reason === 'provider_refused' ? { outcome: 'not_launched' } : { outcome: 'started' };
+  await begun.launch();
+  expect((await begun.settle(does)).facts.outcome).toEqual(ofBegun ? expect.objectContaining({ reason }) : null);
+  await begun.verified();
+  const waiting = await LaunchBench.make();
+  waiting.clockMs = AT + 60_001;
+  const { facts } = await waiting.settle(does);
+  expect(facts).toMatchObject(ofBegun ? { slot: 'none', outcome: null } : { slot: 'closed', outcome: { reason } });
+  await waiting.verified();
 });
 
 test('a stranger changes nothing', async () => {

@@ -135,7 +135,7 @@ export class RunBench {
     if (!open) return;
     // Nobody may say what came of it: its lease is over.
     const does = { does: 'end', reason: 'launch_outcome_unknown', refusal: null } as const;
-    await settle(this.engine, caller, { order, journal_id: null, does });
+    await settle(this.engine, caller, { order, journal_id: null, receipt, does });
   }
 
   /** Carries the run to its end, as often as somebody has to begin again. */
