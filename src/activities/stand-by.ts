@@ -22,9 +22,10 @@ type TemporalClient = Context['client'];
 
 /** Most launches that do not take long are over by then, and cost nothing more. */
 const UNDER_WAY_MS = 250;
-/** All tries together, the launch activity still answers in time. */
-const TRY_PAUSES_MS = [0, 200, 500];
-const TRY_MS = 1_000;
+/** The first ones together, the launch activity still answers in time; the others go on behind its answer. */
+const ANSWERS_WITHIN_MS = 3_000;
+const TRY_PAUSES_MS = [0, 200, 500, 1_000, 2_000, 5_000, 15_000, 30_000];
+const TRY_MS = 5_000;
 /** Events of an execution that has yet to start: that it was asked for. */
 const NOT_BEGUN = 1;
 
@@ -47,6 +48,10 @@ export async function stoodBy(of: StoodBy, launch: () => Promise<LaunchResult>):
     placed = placeStandby(of, author.task_queue, inputOf(of, author.running_deadline_ms, msAgo, delayMs));
     return placed;
   };
+  const inPlace = async (before: Promise<boolean> | null): Promise<void> => {
+    if ((await before) === true) hasten(client, orderFromRecord(request.order).jobId);
+    else await place(HEAD_START_MS);
+  };
   const timer = setTimeout(() => void place(request.lease_ms - UNDER_WAY_MS + HEAD_START_MS), UNDER_WAY_MS);
   let open = true;
   try {
@@ -60,8 +65,7 @@ export async function stoodBy(of: StoodBy, launch: () => Promise<LaunchResult>):
     clearTimeout(timer);
     const before = placed as Promise<boolean> | null;
     if (!open) void before?.then(() => relieve(client, orderFromRecord(request.order).jobId));
-    else if (await before) hasten(client, orderFromRecord(request.order).jobId);
-    else await place(HEAD_START_MS);
+    else await Promise.race([inPlace(before), sleep(ANSWERS_WITHIN_MS, undefined, { ref: false })]);
   }
 }
 
@@ -82,38 +86,49 @@ export function relieve(client: () => TemporalClient, jobId: string): void {
 
 /** The launch is over before its lease is. */
 function hasten(client: () => TemporalClient, jobId: string): void {
-  void (async () => {
-    await client().workflow.getHandle(standbyWorkflowId(jobId)).signal(JOB_CHANGED_SIGNAL);
-  })().catch(() => undefined);
+  void trying(
+    () => client().workflow.getHandle(standbyWorkflowId(jobId)).signal(JOB_CHANGED_SIGNAL),
+    'WorkflowNotFoundError',
+  );
 }
 
 async function placeStandby({ client, warn }: StoodBy, taskQueue: string, input: AuthorizedJobInput): Promise<boolean> {
   const { jobId, provider, model } = orderFromRecord(input.order);
+  const start = (): Promise<unknown> => {
+    const temporal = client();
+    return temporal.withDeadline(Date.now() + TRY_MS, () =>
+      temporal.workflow.start(JOB_WORKFLOW, {
+        workflowId: standbyWorkflowId(jobId),
+        taskQueue,
+        args: [input],
+        startDelay: input.stands_by?.in_ms ?? 0,
+        staticSummary: `stands by: ${provider} ${model}`.slice(0, 200),
+      }),
+    );
+  };
+  const fault = await trying(start, 'WorkflowExecutionAlreadyStartedError');
+  if (fault === null) return true;
+  warn?.('nobody stands by a launch: were its workflow to end now, its job would stay open', {
+    ...{ jobId, provider, model },
+    fault: faultClass(fault),
+  });
+  return false;
+}
+
+/** Null once it is done, or there is nothing to do; else the last fault. */
+async function trying(act: () => Promise<unknown>, nothingToDo: string): Promise<unknown> {
   let last: unknown = null;
   for (const pauseMs of TRY_PAUSES_MS) {
-    await sleep(pauseMs);
+    await sleep(pauseMs, undefined, { ref: false });
     try {
-      const temporal = client();
-      await temporal.withDeadline(Date.now() + TRY_MS, () =>
-        temporal.workflow.start(JOB_WORKFLOW, {
-          workflowId: standbyWorkflowId(jobId),
-          taskQueue,
-          args: [input],
-          startDelay: input.stands_by?.in_ms ?? 0,
-          staticSummary: `stands by: ${provider} ${model}`.slice(0, 200),
-        }),
-      );
-      return true;
+      await act();
+      return null;
     } catch (fault) {
-      if (fault instanceof Error && fault.name === 'WorkflowExecutionAlreadyStartedError') return true;
+      if (fault instanceof Error && fault.name === nothingToDo) return null;
       last = fault;
     }
   }
-  warn?.('nobody stands by a launch: were its workflow to end now, its job would stay open', {
-    ...{ jobId, provider, model },
-    fault: faultClass(last),
-  });
-  return false;
+  return last;
 }
 
 function inputOf(
