@@ -299,6 +299,8 @@ describe('what is gone without a trace', () => {
       ...(['running', 'submitted', 'exited'] as const).map((name) => at(name, '0001.end')),
       // Its launch threw: whether the pass was written before or never, no later entry says.
       at('unknown', 'worker.json'),
+      // Of a job that ended before anything was launched: an end of that kind was once written without it.
+      at('expired', '0001'),
     ];
     expect(untraced.sort()).toEqual(expected.sort());
   });
