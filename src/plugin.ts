@@ -19,13 +19,19 @@ import type {
   WorkerPlugin,
 } from '@temporalio/worker';
 import ms from 'ms';
-import { DRIVE_ACTIVITY, STAGE_ACTIVITY } from './activities/contract';
+import { BEGIN_ACTIVITY, DRIVE_ACTIVITY, PUT_CALL_ACTIVITY, STAGE_ACTIVITY } from './activities/contract';
 import { createActivities, createEngine, type DriveOptions } from './activities/drive-activity';
 import type { ApprovalPolicy, EnginePoint } from './activities/engine';
 import { Checks, type CheckDefinition } from './activities/checks';
 import { Journal } from './activities/journal';
 import { carriersOver, createLaunchActivities, createLaunchEngine } from './activities/launch-activity';
-import { LAUNCH_ACTIVITY, SETTLE_ACTIVITY, STAGE_LAUNCH_ACTIVITY } from './activities/launch-contract';
+import {
+  LAUNCH_ACTIVITY,
+  PUT_LAUNCH_ACTIVITY,
+  SETTLE_ACTIVITY,
+  STAGED_LAUNCH_ACTIVITY,
+  STAGE_LAUNCH_ACTIVITY,
+} from './activities/launch-contract';
 import type { LaunchEngine, LaunchPoint } from './activities/launch-engine';
 import { Launchers, type LauncherDefinition } from './activities/launchers';
 import { Registry, type Effects } from './activities/registry';
@@ -98,9 +104,13 @@ export interface CountersignPluginOptions {
 const ACTIVITIES = [
   DRIVE_ACTIVITY,
   STAGE_ACTIVITY,
+  PUT_CALL_ACTIVITY,
+  BEGIN_ACTIVITY,
   LAUNCH_ACTIVITY,
   SETTLE_ACTIVITY,
   STAGE_LAUNCH_ACTIVITY,
+  PUT_LAUNCH_ACTIVITY,
+  STAGED_LAUNCH_ACTIVITY,
   ADVANCE_ACTIVITY,
   ...SESSION_ACTIVITIES,
   TELL_ACTIVITY,

@@ -3,7 +3,7 @@
  * can be erased without touching the journal.
  */
 import { randomBytes } from 'node:crypto';
-import { StoreError, type Store } from '../ports';
+import { StoreError, type ContentStore, type Store } from '../ports';
 import { contentJson } from '../rules/plans/content-json';
 import { contentEnvelope, openContent, openOperation, resultEnvelope, type Envelope } from '../rules/plans/envelope';
 import { sha256Digest } from '../rules/recovery';
@@ -14,6 +14,8 @@ const hex = (digest: string): string => digest.slice(digest.indexOf(':') + 1);
 
 /** Where the schema of a call stands. Nothing else leads there, so it is not part of an export. */
 export const schemaPath = (runId: string): string => `schemas/${runId}`;
+
+const answerPath = (place: string): string => `answers/${place}`;
 
 /** Puts that run at once: enough to share each flush of the folder. */
 const SIDE_BY_SIDE = 32;
@@ -37,6 +39,23 @@ export class Contents {
     const settled = outcome === 'conflict' ? await this.knownSalt(runId) : salt;
     if (settled === null) throw new Refusal('content_missing', 'the salt of this run cannot be read back', runId);
     return settled;
+  }
+
+  /** Keeps what was answered to an author, without content, for whoever asks for it; the first answer counts. */
+  async keepAnswer(place: string, answer: unknown): Promise<void> {
+    await this.store.create(answerPath(place), encoder.encode(contentJson(answer, 'answer')));
+  }
+
+  /** Null while nobody has kept one. */
+  async answer(place: string): Promise<unknown> {
+    const bytes = await this.read(answerPath(place));
+    return bytes === null ? null : (JSON.parse(decode(bytes)) as unknown);
+  }
+
+  /** Whoever asks again puts it again. A store that cannot delete keeps it. */
+  async forgetAnswer(place: string): Promise<void> {
+    const store: Partial<ContentStore> = this.store;
+    await store.delete?.(answerPath(place));
   }
 
   async putOperations(envelopes: readonly Envelope[]): Promise<void> {

@@ -154,7 +154,12 @@ export type DriveResult = DriveStatus & {
 };
 
 /** The local activity that makes an author's call a content-free plan. */
+/** As `PUT_CALL_ACTIVITY`, with the answer as its outcome: for histories that have it. */
 export const STAGE_ACTIVITY = 'countersign.stage';
+/** Makes a plan of an author's call and keeps it for `BEGIN_ACTIVITY`. A local activity, whose outcome nobody waits for. */
+export const PUT_CALL_ACTIVITY = 'countersign.put_call';
+/** Answers what became of a call that was put, and drives its plan at once where it is told to. */
+export const BEGIN_ACTIVITY = 'countersign.begin';
 
 export interface StagedCall {
   /** The name of the effect in the worker's record of effects. */
@@ -170,6 +175,43 @@ export interface StagedPlan {
   readonly journal_id: string;
 }
 
+/** A refusal is final; null: nothing was put yet. */
+export type PutAnswer<Staged> =
+  Staged | { readonly refused: { readonly code: RefusalCode; readonly message: string } } | null;
+
+/** Names what is put in this execution of its workflow, and never anything else, whatever that comes to do after a task that was lost. */
+export interface Put {
+  readonly put: string;
+}
+/** Whoever asks for it waits, as a local activity that outlasted its workflow's task may still be at work. */
+export interface Asked extends Put {
+  readonly wait_ms: number;
+}
+
+export interface PutCallRequest extends Put {
+  readonly call: StageRequest;
+}
+
+export interface BeginRequest extends Asked {
+  readonly run_id: string;
+  /** The journal that this history belongs to. Null until it is known; nothing is sent before. */
+  readonly journal_id: string | null;
+  readonly drives: boolean;
+}
+export interface BegunCall {
+  readonly answer: PutAnswer<StagedPlan>;
+  /** Null where nothing was driven. */
+  readonly driven: DriveResult | null;
+}
+
+/** What `BEGIN_ACTIVITY` asks of the plan that was put. */
+export function firstDrive({ run_id, journal_id }: BeginRequest, { plan }: StagedPlan): DriveRequest {
+  return {
+    ...{ run_id, lineage: 1, intent: 'drive', plan, journal_id },
+    ...{ expected_head: null, known_head: null, epoch: null, reclaim: false, waited: [] },
+  };
+}
+
 export interface StageRequest {
   readonly origin: string;
   /** The effect that is called; null for a plan of several. */
@@ -183,4 +225,6 @@ export interface StageRequest {
 export interface CountersignActivities {
   [DRIVE_ACTIVITY](request: DriveRequest): Promise<DriveResult>;
   [STAGE_ACTIVITY](request: StageRequest): Promise<StagedPlan | Dict>;
+  [PUT_CALL_ACTIVITY](request: PutCallRequest): Promise<void>;
+  [BEGIN_ACTIVITY](request: BeginRequest): Promise<BegunCall>;
 }

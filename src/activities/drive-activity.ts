@@ -10,14 +10,23 @@ import type { Reviewers, Spans, Store } from '../ports';
 import { driverDigest } from '../rules/plans/identity';
 import { activityMeter } from './activity-meter';
 import { Contents } from './contents';
-import { DRIVE_ACTIVITY, STAGE_ACTIVITY, type CountersignActivities } from './contract';
+import {
+  BEGIN_ACTIVITY,
+  DRIVE_ACTIVITY,
+  PUT_CALL_ACTIVITY,
+  STAGE_ACTIVITY,
+  type CountersignActivities,
+  type DriveRequest,
+  type DriveResult,
+} from './contract';
 import { withDeadline } from './deadline';
 import { drive } from './drive';
 import type { ApprovalPolicy, Caller, Engine, EnginePoint } from './engine';
 import { Journal } from './journal';
 import { measuredStore } from './measured-store';
+import { beginCall, keepAnswer } from './put-answers';
 import { Registry, type Effects } from './registry';
-import { stageFor } from './stage';
+import { stageFor, stagedPlan } from './stage';
 import { refuseWorker, type ToolStanding } from './tool-door';
 import { reported } from './tool-report';
 
@@ -78,33 +87,52 @@ export function createEngine(
 export function createActivities(options: DriveOptions, engine = createEngine(options)): CountersignActivities {
   return {
     [STAGE_ACTIVITY]: (request) => stageFor(Context.current(), engine, request),
-    async [DRIVE_ACTIVITY](request) {
+    async [PUT_CALL_ACTIVITY](request) {
       const context = Context.current();
-      const { info } = context;
-      const execution = info.workflowExecution;
-      refuseWorker(engine, request);
-      let cancelled = context.cancellationSignal.aborted;
-      context.cancellationSignal.addEventListener('abort', () => (cancelled = true));
-      const beat = setInterval(() => context.heartbeat(), HEARTBEAT_MS);
-      const caller: Caller = {
-        workflowId: execution?.workflowId ?? null,
-        driver: driverDigest({
-          namespace: info.namespace,
-          workflowId: execution?.workflowId ?? info.activityId,
-          temporalRunId: execution?.runId ?? info.activityId,
-        }),
-        scheduledAt: info.currentAttemptScheduledTimestampMs,
-        stopping: () => cancelled || options.shuttingDown(),
-      };
-      const took_at = Math.max(Date.now(), info.currentAttemptScheduledTimestampMs);
-      try {
-        const result = await drive(engine, caller, request);
-        const { standing } = engine;
-        if (standing === undefined) return result;
-        return await reported(context, request, { ...result, worker: { identity: standing.identity, took_at } });
-      } finally {
-        clearInterval(beat);
-      }
+      await keepAnswer(context, engine, request, () => stagedPlan(context, engine, request.call));
     },
+    [DRIVE_ACTIVITY]: (request) => beating((context, caller) => driven(context, engine, caller, request), options),
+    [BEGIN_ACTIVITY]: (request) =>
+      beating(
+        (context, caller) =>
+          beginCall(context, engine, request, caller.stopping, (first) => driven(context, engine, caller, first)),
+        options,
+      ),
   };
+}
+
+async function driven(context: Context, engine: Engine, caller: Caller, request: DriveRequest): Promise<DriveResult> {
+  refuseWorker(engine, request);
+  const took_at = Math.max(Date.now(), context.info.currentAttemptScheduledTimestampMs);
+  const result = await drive(engine, caller, request);
+  const { standing } = engine;
+  if (standing === undefined) return result;
+  return reported(context, request, { ...result, worker: { identity: standing.identity, took_at } });
+}
+
+async function beating<T>(
+  act: (context: Context, caller: Caller) => Promise<T>,
+  { shuttingDown }: Pick<DriveOptions, 'shuttingDown'>,
+): Promise<T> {
+  const context = Context.current();
+  const { info } = context;
+  const execution = info.workflowExecution;
+  let cancelled = context.cancellationSignal.aborted;
+  context.cancellationSignal.addEventListener('abort', () => (cancelled = true));
+  const beat = setInterval(() => context.heartbeat(), HEARTBEAT_MS);
+  const caller: Caller = {
+    workflowId: execution?.workflowId ?? null,
+    driver: driverDigest({
+      namespace: info.namespace,
+      workflowId: execution?.workflowId ?? info.activityId,
+      temporalRunId: execution?.runId ?? info.activityId,
+    }),
+    scheduledAt: info.currentAttemptScheduledTimestampMs,
+    stopping: () => cancelled || shuttingDown(),
+  };
+  try {
+    return await act(context, caller);
+  } finally {
+    clearInterval(beat);
+  }
 }

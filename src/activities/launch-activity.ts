@@ -11,14 +11,18 @@ import type { Engine } from './engine';
 import {
   LAUNCH_ACTIVITY,
   SETTLE_ACTIVITY,
+  PUT_LAUNCH_ACTIVITY,
+  STAGED_LAUNCH_ACTIVITY,
   STAGE_LAUNCH_ACTIVITY,
   SUBMIT_UPDATE,
   JOB_CHANGED_SIGNAL,
   type LaunchActivities,
+  type StagedLaunch,
 } from './launch-contract';
 import { launch } from './launch';
 import type { Carriers, LaunchCaller, LaunchEngine, LaunchPoint } from './launch-engine';
 import { type Launchers } from './launchers';
+import { forgetAnswer, keepAnswer, keptAnswer } from './put-answers';
 import { settle } from './settle';
 import { relieve, stoodBy } from './stand-by';
 import { stageLaunch } from './stage-launch';
@@ -110,6 +114,17 @@ export function createLaunchActivities(engine: LaunchEngine): LaunchActivities {
         }
         return result;
       }),
+    [PUT_LAUNCH_ACTIVITY]: async (request) => {
+      const context = Context.current();
+      const { workflowId = '' } = context.info.workflowExecution ?? {};
+      await keepAnswer(context, engine, request, () => stageLaunch(engine, workflowId, request.launch));
+    },
+    [STAGED_LAUNCH_ACTIVITY]: async (request) => {
+      const context = Context.current();
+      const answer = await keptAnswer<StagedLaunch>(context, engine, request, () => context.cancellationSignal.aborted);
+      if (answer !== null) forgetAnswer(context, engine, request);
+      return { answer };
+    },
     [STAGE_LAUNCH_ACTIVITY]: (request) =>
       refusing(({ info }) => stageLaunch(engine, info.workflowExecution?.workflowId ?? '', request)),
   };

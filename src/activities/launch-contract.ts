@@ -3,6 +3,7 @@
  * history, so nothing here is content, and no credential.
  */
 import type { Dict } from '../rules/fields';
+import type { Asked, Put, PutAnswer } from './contract';
 import type { JobOutcome } from '../rules/launches/job-outcome';
 import type { RefusalCode } from '../rules/refusal';
 import type { JobReason } from '../rules/verification/job-states';
@@ -11,8 +12,11 @@ import type { JobReason } from '../rules/verification/job-states';
 export const LAUNCH_ACTIVITY = 'countersign.launch';
 /** Reads, closes and ends in the journal; may run any number of times. */
 export const SETTLE_ACTIVITY = 'countersign.settle';
-/** Makes an author's launch an order without content; a local activity where there is content in it. */
+/** Makes an author's launch an order without content; in histories from before a local activity where there is content in it. */
 export const STAGE_LAUNCH_ACTIVITY = 'countersign.stage_launch';
+/** The same for content, kept for `STAGED_LAUNCH_ACTIVITY`: a local activity, whose outcome nobody waits for. */
+export const PUT_LAUNCH_ACTIVITY = 'countersign.put_launch';
+export const STAGED_LAUNCH_ACTIVITY = 'countersign.staged_launch';
 
 /** The type of a job's workflow. */
 export const JOB_WORKFLOW = 'authorizedJob';
@@ -169,4 +173,6 @@ export interface LaunchActivities {
   [LAUNCH_ACTIVITY](request: LaunchRequest): Promise<LaunchResult>;
   [SETTLE_ACTIVITY](request: SettleRequest): Promise<SettleResult>;
   [STAGE_LAUNCH_ACTIVITY](request: StageLaunchRequest): Promise<StagedLaunch>;
+  [PUT_LAUNCH_ACTIVITY](request: Put & { readonly launch: StageLaunchRequest }): Promise<void>;
+  [STAGED_LAUNCH_ACTIVITY](request: Asked): Promise<{ readonly answer: PutAnswer<StagedLaunch> }>;
 }

@@ -36,14 +36,18 @@ export async function stage(stores: Stores, workflowId: string, request: StageRe
 }
 
 /** As an activity: a refusal is final, whatever else goes wrong is tried again. */
-export async function stageFor({ info }: Context, stores: Stores, request: StageRequest): Promise<StagedPlan> {
+export async function stageFor(context: Context, stores: Stores, request: StageRequest): Promise<StagedPlan> {
   try {
-    const plan = await stage(stores, info.workflowExecution?.workflowId ?? '', request);
-    return { plan, journal_id: await stores.journal.id() };
+    return await stagedPlan(context, stores, request);
   } catch (fault) {
     if (fault instanceof Refusal) throw ApplicationFailure.nonRetryable(fault.message, fault.code);
     throw fault;
   }
+}
+
+export async function stagedPlan({ info }: Context, stores: Stores, request: StageRequest): Promise<StagedPlan> {
+  const plan = await stage(stores, info.workflowExecution?.workflowId ?? '', request);
+  return { plan, journal_id: await stores.journal.id() };
 }
 
 async function draftEffect({ contents, registry }: Stores, call: StagedCall): Promise<DraftEffect> {

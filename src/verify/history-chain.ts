@@ -3,7 +3,15 @@
  * witnesses that the history itself holds; what the history merely claims proves nothing.
  */
 import { defaultPayloadConverter, type DataConverter, type Payload, type PayloadConverter } from '@temporalio/common';
-import { DRIVE_ACTIVITY, type DriveRequest, type DriveResult } from '../activities/contract';
+import {
+  BEGIN_ACTIVITY,
+  DRIVE_ACTIVITY,
+  firstDrive,
+  type BeginRequest,
+  type BegunCall,
+  type DriveRequest,
+  type DriveResult,
+} from '../activities/contract';
 import { ChainKeeper } from '../workflows/chain-keeper';
 import type { KnownHead } from '../workflows/messages';
 import { REPORT_SIGNAL } from '../activities/tool-contract';
@@ -42,7 +50,7 @@ type Attributes = Readonly<Record<string, unknown>>;
 
 export async function readChains(history: HistoryJson, converter: DataConverter | undefined): Promise<ChainReading> {
   const decode = decoder(converter);
-  const scheduled = new Map<string, DriveRequest>();
+  const scheduled = new Map<string, Scheduled>();
   const open = new Map<string, OpenChain>();
   const reported = new Map<string, DriveResult[]>();
   const problems: string[] = [];
@@ -50,8 +58,8 @@ export async function readChains(history: HistoryJson, converter: DataConverter 
     try {
       const report = await heardReport(event, decode);
       if (report !== null) reported.set(report.runId, [...(reported.get(report.runId) ?? []), report.result]);
-      const request = await scheduledDrive(event, decode);
-      if (request !== null) scheduled.set(event.eventId, request);
+      const asked = await scheduledDrive(event, decode);
+      if (asked !== null) scheduled.set(event.eventId, asked);
       const completed = await completedDrive(event, scheduled, decode);
       if (completed === null) continue;
       const id = completed.request.run_id;
@@ -122,21 +130,29 @@ class OpenChain {
 
 type Decode = (wire: unknown) => Promise<unknown>;
 
-async function scheduledDrive(event: HistoryEventJson, decode: Decode): Promise<DriveRequest | null> {
+type Scheduled = { readonly drive: DriveRequest } | { readonly begin: BeginRequest };
+
+async function scheduledDrive(event: HistoryEventJson, decode: Decode): Promise<Scheduled | null> {
   const attributes = event['activityTaskScheduledEventAttributes'] as Attributes | undefined;
-  if ((attributes?.['activityType'] as { name?: string } | undefined)?.name !== DRIVE_ACTIVITY) return null;
-  return (await decode(attributes?.['input'])) as DriveRequest;
+  const type = (attributes?.['activityType'] as { name?: string } | undefined)?.name;
+  if (type === DRIVE_ACTIVITY) return { drive: (await decode(attributes?.['input'])) as DriveRequest };
+  if (type === BEGIN_ACTIVITY) return { begin: (await decode(attributes?.['input'])) as BeginRequest };
+  return null;
 }
 
 async function completedDrive(
   event: HistoryEventJson,
-  scheduled: ReadonlyMap<string, DriveRequest>,
+  scheduled: ReadonlyMap<string, Scheduled>,
   decode: Decode,
 ): Promise<{ request: DriveRequest; result: DriveResult } | null> {
   const attributes = event['activityTaskCompletedEventAttributes'] as Attributes | undefined;
-  const request = scheduled.get(String(attributes?.['scheduledEventId']));
-  if (request === undefined) return null;
-  return { request, result: (await decode(attributes?.['result'])) as DriveResult };
+  const asked = scheduled.get(String(attributes?.['scheduledEventId']));
+  if (asked === undefined) return null;
+  const result = await decode(attributes?.['result']);
+  if ('drive' in asked) return { request: asked.drive, result: result as DriveResult };
+  const { answer, driven } = result as BegunCall;
+  if (driven === null || answer === null || !('plan' in answer)) return null;
+  return { request: firstDrive(asked.begin, answer), result: driven };
 }
 
 /** A call through a tool's queue is driven there, and its session hears of it. */

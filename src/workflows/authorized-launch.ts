@@ -19,10 +19,13 @@ import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import {
   JOB_WORKFLOW,
   SETTLE_ACTIVITY,
+  PUT_LAUNCH_ACTIVITY,
+  STAGED_LAUNCH_ACTIVITY,
   STAGE_LAUNCH_ACTIVITY,
   type LaunchActivities,
   type SettleResult,
   type StagedLaunch,
+  type StageLaunchRequest,
 } from '../activities/launch-contract';
 import type { Ref } from '../rules/calls/ref';
 import { refDigest, refTo } from '../rules/calls/ref';
@@ -38,6 +41,7 @@ import type { authorizedJob } from './authorized-job';
 import { launchedBy, readExpiry } from './job-loop';
 import type { AuthorizedJobInput, HandedOff, JobStatus } from './job-messages';
 import { launchOnce } from './launch-once';
+import { PUT_FIRST, putAside, stagedBy, untilPut, type Putting } from './put-content';
 
 /** What a person is to authorize: the claims of a launch receipt but for role, nonce and times. */
 export interface LaunchToAuthorize {
@@ -139,6 +143,7 @@ type Before = NonNullable<StagedLaunch['before']>;
 async function staged(options: AuthorizedLaunchOptions, refsFollowHere: boolean): Promise<Staged> {
   const { context } = options;
   const digest = typeof context === 'object' && context !== null ? refDigest(context) : null;
+  if (digest === null && patched(PUT_FIRST)) return stagedOf(await untilPut((putting) => askedFor(options, putting)));
   if (digest === null || !refsFollowHere) return stage(options, proxyLocalActivities<LaunchActivities>(STAGE));
   if (typeof options.receipt !== 'string') return stage(options, proxyActivities<LaunchActivities>(STAGE));
   const { provider, model, costCeiling, contentBoundary = 'whole_context' } = options;
@@ -153,28 +158,39 @@ async function staged(options: AuthorizedLaunchOptions, refsFollowHere: boolean)
   }
 }
 
+/** Null: nothing was put yet. */
+async function askedFor(
+  options: AuthorizedLaunchOptions,
+  { put, wait_ms, local }: Putting,
+): Promise<StagedLaunch | null> {
+  const here = proxyLocalActivities<LaunchActivities>(local);
+  putAside(() => here[PUT_LAUNCH_ACTIVITY]({ put, launch: requestOf(options) }));
+  const activities = proxyActivities<LaunchActivities>({ ...STAGE, startToCloseTimeout: '5 minutes' });
+  return stagedBy((await activities[STAGED_LAUNCH_ACTIVITY]({ put, wait_ms })).answer);
+}
+
 async function stage(
   options: AuthorizedLaunchOptions,
   activities: Pick<LaunchActivities, typeof STAGE_LAUNCH_ACTIVITY>,
 ): Promise<Staged> {
   try {
-    const {
-      journal_id: journalId,
-      order,
-      before = null,
-    } = await activities[STAGE_LAUNCH_ACTIVITY]({
-      ...callOf(options),
-      provider: options.provider,
-      model: options.model,
-      cost_ceiling: options.costCeiling,
-      content_boundary: options.contentBoundary ?? 'whole_context',
-      context: options.context,
-    });
-    return { journalId, order: orderFromRecord(order), before };
+    return stagedOf(await activities[STAGE_LAUNCH_ACTIVITY](requestOf(options)));
   } catch (fault) {
     const { cause } = fault as { cause?: unknown };
     throw cause instanceof ApplicationFailure ? cause : fault;
   }
+}
+
+function stagedOf({ journal_id: journalId, order, before }: StagedLaunch): Staged {
+  return { journalId, order: orderFromRecord(order), before: before ?? null };
+}
+
+function requestOf(options: AuthorizedLaunchOptions): StageLaunchRequest {
+  const { provider, model, costCeiling, contentBoundary = 'whole_context', context } = options;
+  return {
+    ...{ ...callOf(options), provider, model, context },
+    ...{ cost_ceiling: costCeiling, content_boundary: contentBoundary },
+  };
 }
 
 function callOf({ origin, id }: AuthorizedLaunchOptions): { readonly origin: string; readonly id: string } {

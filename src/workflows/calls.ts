@@ -7,6 +7,7 @@ import {
   ApplicationFailure,
   CancellationScope,
   isCancellation,
+  patched,
   proxyLocalActivities,
   sleep,
   workflowInfo,
@@ -14,20 +15,24 @@ import {
 import {
   STAGE_ACTIVITY,
   type CountersignActivities,
+  type DriveResult,
   type StageRequest,
   type StagedCall,
   type StagedPlan,
 } from '../activities/contract';
+import { deriveCallRunId } from '../rules/calls/identity';
 import type { EffectResult } from '../rules/calls/signature';
 import type { Dict } from '../rules/fields';
 import type { PlanOrder } from '../rules/plans/plan';
 import { RecoveryError } from '../rules/recovery';
 import { Refusal } from '../rules/refusal';
 import { cancelledUnseen, resultsOf } from './call-outcome';
+import { begin, type Begun } from './begin-call';
 import { carriedByChild } from './carrier-child';
 import { ChainKeeper } from './chain-keeper';
 import { DriveLoop } from './drive-loop';
-import { sharedFlight } from './flights';
+import { beginning, sharedFlight } from './flights';
+import { PUT_FIRST } from './put-content';
 import { guestOf } from './story';
 
 export interface ProxyOptions {
@@ -67,16 +72,43 @@ export async function perform(call: Call): Promise<readonly EffectResult[]> {
 
 async function outcomeOf(call: Call): Promise<readonly EffectResult[]> {
   const scope = CancellationScope.current();
-  const chain = await staged(call);
-  const { runId, planDigest } = chain.plan;
-  const { loop, shared } = await sharedFlight(runId, planDigest, () => carried(chain, call));
+  const flying = patched(PUT_FIRST) ? await begun(call) : flight({ chain: await staged(call) }, call);
+  const { loop, shared } = await flying();
   const results = resultsOf(loop, call.calls, scope.consideredCancelled);
   return shared ? results.map((result) => ({ ...result, replayed: true })) : results;
 }
 
-/** A cancelled scope still learns what its effects are, unless the worker cannot say it soon. */
-async function staged({ effect, id, order, calls, origin }: Call): Promise<ChainKeeper> {
-  const request: StageRequest = { origin: origin ?? workflowInfo().workflowType, effect, id, order, calls };
+type Flight = () => ReturnType<typeof sharedFlight>;
+
+async function begun(call: Call): Promise<Flight> {
+  const request = requestOf(call);
+  const { origin, effect, id } = request;
+  const runId = deriveCallRunId({ origin, workflowId: workflowInfo().workflowId, effect, id });
+  try {
+    return await beginning(runId, async (alone) => flight(await begin(request, runId, alone, call), call));
+  } catch (fault) {
+    throw isCancellation(fault) ? cancelledUnseen(call.calls) : fault;
+  }
+}
+
+/** Begun here and now. It is waited for later: others may begin as soon as it is under way. */
+function flight({ chain, driven }: Begun, call: Call): Flight {
+  const { runId, planDigest } = chain.plan;
+  const flying = sharedFlight(runId, planDigest, () => carried(chain, call, driven));
+  flying.catch(() => undefined);
+  return () => flying;
+}
+
+function requestOf({ effect, id, order, calls, origin }: Call): StageRequest {
+  return { origin: origin ?? workflowInfo().workflowType, effect, id, order, calls };
+}
+
+/**
+ * As histories have it that were begun before `PUT_FIRST`. A cancelled scope still learns what its effects are, unless the worker cannot
+ * say it soon.
+ */
+async function staged(call: Call): Promise<ChainKeeper> {
+  const request = requestOf(call);
   const stage = async (options: { scheduleToCloseTimeout?: '10 seconds' }): Promise<ChainKeeper> => {
     const activities = proxyLocalActivities<CountersignActivities>({ ...STAGE, ...options });
     return chainOf(await activities[STAGE_ACTIVITY](request));
@@ -86,7 +118,7 @@ async function staged({ effect, id, order, calls, origin }: Call): Promise<Chain
   } catch (fault) {
     if (!isCancellation(fault)) throw unwrapped(fault);
     const late = CancellationScope.nonCancellable(() => stage({ scheduleToCloseTimeout: '10 seconds' }));
-    return await late.catch(() => Promise.reject(cancelledUnseen(calls)));
+    return await late.catch(() => Promise.reject(cancelledUnseen(call.calls)));
   }
 }
 
@@ -96,14 +128,20 @@ function chainOf(staged: StagedPlan | Dict): ChainKeeper {
 }
 
 /** Drives the plan to its end, wherever that has to happen. */
-async function carried(chain: ChainKeeper, { effect, taskQueue }: Call): Promise<DriveLoop> {
+async function carried(
+  chain: ChainKeeper,
+  { effect, taskQueue }: Call,
+  driven?: DriveResult | null,
+): Promise<DriveLoop> {
   const loop = new DriveLoop(chain, taskQueue, undefined, guestOf(effect ?? 'plan'));
   const scope = CancellationScope.current();
-  if (scope.consideredCancelled && (await neverBegun(loop))) return loop;
+  if (driven === undefined && scope.consideredCancelled && (await neverBegun(loop))) return loop;
   // A scope that shields its content still hears of a cancellation outside.
   if (scope.cancellable) scope.cancelRequested.catch(() => loop.cancel());
+  let first = driven;
   for (let pauseMs = 1_000; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
-    const end = await CancellationScope.nonCancellable(() => loop.run());
+    const end = await CancellationScope.nonCancellable(() => loop.run(first));
+    first = undefined;
     if (end.end === 'turned_down') throw ApplicationFailure.nonRetryable(end.refusal.message, end.refusal.code);
     if (end.end === 'closed') return loop;
     try {

@@ -37,7 +37,7 @@ export type LoopEnd =
   | { readonly end: 'handed_over' };
 type Refused = Extract<DriveResult, { status: 'refused' }>;
 
-const ACTIVITY: ActivityOptions = {
+export const DRIVING: ActivityOptions = {
   startToCloseTimeout: '2 hours',
   heartbeatTimeout: '10 seconds',
   retry: { maximumAttempts: 1 },
@@ -115,11 +115,13 @@ export class DriveLoop {
     this.scope?.cancel();
   }
 
-  async run(): Promise<LoopEnd> {
-    for (;;) {
+  /** @param driven What the first drive came to, where it was asked for already. */
+  async run(driven?: DriveResult | null): Promise<LoopEnd> {
+    for (let before = driven; ; before = undefined) {
       if (this.cancelling) this.enter('cancelling', null, null);
       const follows = this.onlyFollows || this.state === 'following';
-      const result = await this.drive(this.cancelling ? 'cancel' : follows ? 'follow' : 'drive');
+      const intent = this.cancelling ? 'cancel' : follows ? 'follow' : 'drive';
+      const result = before === undefined ? await this.drive(intent) : before;
       if (this.untaken) return { end: 'handed_over' };
       this.returned += 1;
       const end = result === null ? await this.afterFailure() : await this.after(result);
@@ -170,7 +172,7 @@ export class DriveLoop {
   async drive(intent: DriveIntent): Promise<DriveResult | null> {
     this.host.tell(this.status());
     const starts = this.startsWithinMs === null ? {} : { scheduleToStartTimeout: this.startsWithinMs };
-    const options = { ...ACTIVITY, ...starts, summary: this.host.summary(this.status()) };
+    const options = { ...DRIVING, ...starts, summary: this.host.summary(this.status()) };
     const activities = proxyActivities<CountersignActivities>(
       this.taskQueue === undefined ? options : { ...options, taskQueue: this.taskQueue },
     );

@@ -4,14 +4,27 @@
  */
 import { ApplicationFailure, CancellationScope } from '@temporalio/workflow';
 import type { DriveLoop } from './drive-loop';
+import { perWorkflow } from './per-workflow';
 
 interface Flight {
   readonly planDigest: string;
   readonly landed: Promise<DriveLoop>;
 }
 
-/** By the workflow's root scope, which is an object of this very execution: what an evicted one left is never found. */
-const flights = new WeakMap<CancellationScope, Map<string, Flight>>();
+const ownFlights = perWorkflow(() => new Map<string, Flight>());
+const ownBeginnings = perWorkflow(() => new Map<string, Promise<unknown>>());
+
+/** One of a run at a time begins; `alone` tells it that nothing else drives the run here. What it leads to has to be a flight by its end. */
+export async function beginning<T>(runId: string, begin: (alone: boolean) => Promise<T>): Promise<T> {
+  const beginnings = ownBeginnings();
+  for (let before = beginnings.get(runId); before !== undefined; before = beginnings.get(runId)) {
+    await unlessCancelled(before);
+  }
+  const begun = begin(!ownFlights().has(runId));
+  const forget = (): void => void beginnings.delete(runId);
+  beginnings.set(runId, begun.then(forget, forget));
+  return begun;
+}
 
 export async function sharedFlight(
   runId: string,
@@ -29,14 +42,10 @@ export async function sharedFlight(
     const message = 'plan_conflict: this id is already used with other arguments; use another id for another effect';
     throw ApplicationFailure.nonRetryable(message, 'plan_conflict');
   }
-  const { cancellable, cancelRequested } = CancellationScope.current();
-  return { loop: await Promise.race([flying.landed, ...(cancellable ? [cancelRequested] : [])]), shared: true };
+  return { loop: await unlessCancelled(flying.landed), shared: true };
 }
 
-function ownFlights(): Map<string, Flight> {
-  let root = CancellationScope.current();
-  while (root.parent !== undefined) root = root.parent;
-  const own = flights.get(root) ?? new Map<string, Flight>();
-  flights.set(root, own);
-  return own;
+function unlessCancelled<T>(promise: Promise<T>): Promise<T> {
+  const { cancellable, cancelRequested } = CancellationScope.current();
+  return Promise.race([promise, ...(cancellable ? [cancelRequested] : [])]);
 }

@@ -30,6 +30,11 @@ const PEOPLE = [
 const SETS = [
   { set: '0.1.0', workflows: 'src/workflow.ts', kinds: KINDS },
   { set: '0.1.0/authors', workflows: 'test/workflows/authors/workflows.ts', kinds: AUTHORS },
+  {
+    set: '0.1.0/authors-slow-store',
+    workflows: 'test/workflows/authors/workflows.ts',
+    kinds: ['charged', 'side-by-side'],
+  },
   { set: '0.1.0/people', workflows: 'src/workflow.ts', kinds: PEOPLE },
 ];
 

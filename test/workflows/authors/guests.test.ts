@@ -1,7 +1,8 @@
 /**
  * Properties of effects as guests of an author's workflow:
  * - they leave it no query, Signal, Update, current details or memo, while they run and afterwards, not even when a person has
- *   to decide; its history holds nothing of them but a local activity and an activity for each call, and a child;
+ *   to decide; its history holds nothing of them but a local activity and an activity for each call, one more for the first, a child,
+ *   and a version marker;
  * - the author's interceptors see each of these, so a trace goes through;
  * - a workflow that names effects by `import type` bundles nothing of zod, of sinks, or of how effects are defined.
  */
@@ -9,7 +10,7 @@ import path from 'node:path';
 import { defaultPayloadConverter } from '@temporalio/common';
 import { DefaultLogger, bundleWorkflowCode } from '@temporalio/worker';
 import { expect, test } from 'vitest';
-import { DRIVE_ACTIVITY, STAGE_ACTIVITY } from '../../../src/activities/contract';
+import { BEGIN_ACTIVITY, DRIVE_ACTIVITY, PUT_CALL_ACTIVITY } from '../../../src/activities/contract';
 import { historyToJson } from '../../../src/testing/history-json';
 import { useRig } from '../../support/rig';
 import { effectsAt } from './effects';
@@ -49,6 +50,8 @@ test('nothing of ours stays', async () => {
     ...new Set(kinds.filter((kind) => !/WORKFLOW_TASK|^WORKFLOW_EXECUTION_(STARTED|COMPLETED|SIGNALED)/.test(kind))),
   ]).toEqual([
     'MARKER_RECORDED',
+    // Of the version marker.
+    'UPSERT_WORKFLOW_SEARCH_ATTRIBUTES',
     ...['SCHEDULED', 'STARTED', 'COMPLETED'].map((kind) => `ACTIVITY_TASK_${kind}`),
     'START_CHILD_WORKFLOW_EXECUTION_INITIATED',
     ...['STARTED', 'COMPLETED'].map((kind) => `CHILD_WORKFLOW_EXECUTION_${kind}`),
@@ -80,7 +83,7 @@ test('the author’s interceptors see it all', async () => {
   });
   const handle = await begin(rig, 'chargeOnce', [5]);
   await handle.result();
-  expect(seen).toEqual([STAGE_ACTIVITY, DRIVE_ACTIVITY].map((type) => [type, handle.workflowId]));
+  expect(seen).toEqual([PUT_CALL_ACTIVITY, BEGIN_ACTIVITY, DRIVE_ACTIVITY].map((type) => [type, handle.workflowId]));
 });
 
 test('types only', async () => {

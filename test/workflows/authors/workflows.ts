@@ -19,6 +19,8 @@ export { governedPlan } from '../../../src/workflow';
 
 const { charge, reserve, notify } = proxyEffects<TestEffects>();
 
+const moreSignal = defineSignal<[name: string]>('more');
+
 /** What became of a call, as data. */
 export type Became =
   | { readonly answered: unknown }
@@ -48,6 +50,19 @@ export async function inALoop(times: number): Promise<(number | undefined)[]> {
 
 export async function allTogether(times: number): Promise<EffectResult[]> {
   return Promise.all(Array.from({ length: times }, (_, at) => charge({ amount: at }, { id: `nr-${at}` })));
+}
+
+/** Three sequences of calls side by side, and a fourth for each signal. */
+export async function sequences(length: number): Promise<number> {
+  const sequence = async (name: string): Promise<void> => {
+    for (let at = 0; at < length; at += 1) await charge({ amount: at }, { id: `${name}-${at}` });
+  };
+  const told: Promise<void>[] = [];
+  setHandler(moreSignal, (name) => void told.push(sequence(name)));
+  await Promise.all(['a', 'b', 'c'].map(sequence));
+  await condition(() => told.length > 0);
+  await Promise.all(told);
+  return (3 + told.length) * length;
 }
 
 /** The same call, one after the other and side by side. */
